@@ -1,0 +1,141 @@
+"""Asking for memories: recall.request, recall.search, recall.explain (contracts 2.2 and 2.3)."""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from lorebus.contracts.envelope import Message, Repository, Text
+
+Scope = Literal["swe-lessons", "channel-memory", "agent-memory"]
+Agent = Literal["implementer", "ci_fixer", "review_fixer", "gate_fixer", "reviewer"]
+DegradedReason = Literal["gate", "embedder", "store", "deadline", "invalid_request", "bus"]
+
+SCOPE_KEYS: dict[Scope, str] = {
+    "swe-lessons": "repository",
+    "channel-memory": "channel",
+    "agent-memory": "project",
+}
+
+
+class RecallRequest(Message):
+    """Which memories fit this text? One of `repository`, `channel` and `project` says where to look."""
+
+    scope: Scope | None = None
+    repository: Repository | None = None
+    channel: Text | None = None
+    project: Text | None = None
+    query: Text
+    limit: int = 5
+    """Clamped to 1-10."""
+    similarity_min: float | None = Field(default=None, ge=0, le=1)
+    """None: the setting. 0 lets everything through in rank order."""
+    run_id: Text | None = None
+    agent: Agent | None = None
+    team_id: Text | None = None
+    org_id: Text | None = None
+    deadline_ms: int = Field(default=1000, ge=50, le=30_000)
+
+    @model_validator(mode="after")
+    def _has_one_key(self) -> "RecallRequest":
+        given = [name for name in SCOPE_KEYS.values() if getattr(self, name)]
+        wanted = [SCOPE_KEYS[self.scope]] if self.scope else given
+        if len(given) != 1 or given != wanted:
+            raise ValueError("name exactly one of repository, channel and project")
+        return self
+
+    @property
+    def scope_kind(self) -> Scope:
+        return next(scope for scope, key in SCOPE_KEYS.items() if getattr(self, key))
+
+    @property
+    def scope_key(self) -> str:
+        return str(getattr(self, SCOPE_KEYS[self.scope_kind]))
+
+
+class RecalledItem(Message):
+    id: str
+    summary: str
+    failure_type: str | None = None
+    confidence: float | None = None
+    low_confidence: bool = False
+    disputed: bool = False
+    similarity: float
+    created_at: datetime
+    run_id: str | None = None
+    from_other_channel: bool = False
+
+
+class RecallReply(Message):
+    """Always an answer: items and a block for the prompt, or none and the reason why."""
+
+    items: list[RecalledItem] = Field(default_factory=list[RecalledItem])
+    block: str = ""
+    dropped: int = 0
+    degraded: bool = False
+    reason: DegradedReason | None = None
+    detail: str | None = None
+    """For `invalid_request`: which field is wrong."""
+
+    @classmethod
+    def empty(cls, degraded: DegradedReason | None = None, detail: str | None = None) -> "RecallReply":
+        return cls(degraded=degraded is not None, reason=degraded, detail=detail)
+
+
+class SearchRequest(Message):
+    repository: Repository
+    query: Text
+    limit: int = 5
+    """Clamped to 1-10."""
+
+
+class FoundLesson(Message):
+    lesson_id: str
+    summary: str
+    failure_type: str | None = None
+    confidence: float | None = None
+    similarity: float
+
+
+class SearchReply(Message):
+    lessons: list[FoundLesson] = Field(default_factory=list[FoundLesson])
+    degraded: bool = False
+    reason: DegradedReason | None = None
+    detail: str | None = None
+
+
+class ExplainRequest(Message):
+    repository: Repository | None = None
+    """None looks in every repository of the tenant: for operators, not for agents."""
+    lesson_id: Text
+
+
+class RelatedLesson(Message):
+    id: str
+    summary: str
+
+
+class ExplainedLesson(Message):
+    """Where a lesson came from. A text that the gate refuses is withheld, not dropped."""
+
+    id: str
+    repository: str
+    status: Literal["superseded", "consolidated", "active"]
+    summary: str
+    rationale: str
+    failure_type: str | None = None
+    confidence: float | None = None
+    created_at: datetime
+    run_id: str | None = None
+    written_by: str | None = None
+    outcome: str | None = None
+    evidence: dict[str, Any] = Field(default_factory=dict)
+    merged_from: list[RelatedLesson] = Field(default_factory=list[RelatedLesson])
+    replaced: list[RelatedLesson] = Field(default_factory=list[RelatedLesson])
+
+
+class ExplainReply(Message):
+    lesson: ExplainedLesson | None = None
+    degraded: bool = False
+    reason: DegradedReason | None = None
+    detail: str | None = None

@@ -1,0 +1,168 @@
+"""`run.finished`: what a run leaves behind (contract 2.1).
+
+Only `run_id`, `repository` and `outcome` are required. Everything else is read leniently: a part that
+cannot be read is dropped and the lesson is written from the rest.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+
+from lorebus.contracts.envelope import Envelope, Identifier, Message, Repository, Text
+
+T = TypeVar("T")
+
+Outcome = Literal["MERGED", "MERGE_TIMED_OUT", "REVIEW_FAILED", "CI_FAILED", "COMPLETED"]
+OUTCOMES: tuple[Outcome, ...] = ("MERGED", "MERGE_TIMED_OUT", "REVIEW_FAILED", "CI_FAILED", "COMPLETED")
+_OUTCOME_BY_NAME: dict[str, Outcome] = {outcome: outcome for outcome in OUTCOMES}
+
+
+def _readable(value: Any, validate: ValidatorFunctionWrapHandler) -> Any:
+    try:
+        return validate(value)
+    except ValidationError:
+        return None
+
+
+def _readable_items(value: Any, validate: ValidatorFunctionWrapHandler) -> list[Any]:
+    kept: list[Any] = []
+    for item in cast("list[Any]", value if isinstance(value, list) else []):
+        kept += _readable([item], validate) or []
+    return kept
+
+
+Readable = Annotated[T | None, WrapValidator(_readable)]
+"""The value, or None where it does not fit: one odd field must not cost the whole run."""
+
+ReadableItems = Annotated[list[T], WrapValidator(_readable_items)]
+"""Those items of a list that fit."""
+
+
+class Ticket(Message):
+    id: Text | None = None
+    title: Text | None = None
+    description: Text | None = None
+
+
+class PullRequest(Message):
+    number: int | None = None
+    head_sha: Text | None = None
+    ci_status: Text | None = None
+    status: Text | None = None
+
+
+class ChangedFile(Message):
+    path: Text
+    operation: Text | None = None
+    lines_added: int | None = None
+    lines_removed: int | None = None
+
+
+class TestTotals(Message):
+    failing: int | None = None
+    passing: int | None = None
+    total: int | None = None
+    passed: bool | None = None
+
+
+class Change(Message):
+    head_sha: Text | None = None
+    files: Readable[ReadableItems[ChangedFile]] = None
+    implementation_notes: Text | None = None
+    tests: Readable[TestTotals] = None
+
+
+class Finding(Message):
+    severity: Text | None = None
+    category: Text | None = None
+    file: Text | None = None
+    line: int | None = None
+    text: Text | None = None
+    suggested_fix: Text | None = None
+
+
+class Verdict(Message):
+    reviewer: Text = "reviewer"
+    approved: bool = False
+    crashed: bool = False
+    findings: ReadableItems[Finding] = Field(default_factory=list[Finding])
+
+
+class _Attempt(Message):
+    at: Readable[datetime] = None
+    activity_id: Text | None = None
+    attempt: int = 1
+    execution_id: Text | None = None
+    batch: Text | None = None
+    seq: int = 0
+
+
+class ReviewAttempt(_Attempt):
+    kind: Literal["review"]
+    verdicts: ReadableItems[Verdict] = Field(default_factory=list[Verdict])
+
+
+class CiAttempt(_Attempt):
+    kind: Literal["ci"]
+    log_tail: Text = ""
+
+
+class TranscriptPart(Message):
+    sha256: Text | None = None
+    encoding: Literal["identity", "gzip"] = "identity"
+    data: str | None = None
+    """base64; absent where `ref` names evidence that was put before."""
+    ref: Text | None = None
+
+
+class Transcript(Message):
+    id: Text
+    activity_type: Text | None = None
+    recording_id: Text | None = None
+    step_attempt: int = 1
+    attempt: int = 1
+    closed_at: datetime | None = None
+    format: Text
+    parts: ReadableItems[TranscriptPart] = Field(default_factory=list[TranscriptPart])
+
+
+class RunFinished(Envelope):
+    """A run ended: its outcome and its evidence."""
+
+    schema_: Literal["run.finished"] = Field(default="run.finished", alias="schema")
+    run_id: Identifier
+    workflow_id: Text | None = None
+    repository: Repository
+    org_id: Text | None = None
+    team_id: Text | None = None
+    outcome: Text
+    """One of OUTCOMES; anything else is read as COMPLETED and said so in the row's metadata."""
+    status: Text | None = None
+    ticket: Readable[Ticket] = None
+    pull_requests: ReadableItems[PullRequest] = Field(default_factory=list[PullRequest])
+    change: Readable[Change] = None
+    attempts: ReadableItems[ReviewAttempt | CiAttempt] = Field(default_factory=list[ReviewAttempt | CiAttempt])
+    transcripts: ReadableItems[Transcript] = Field(default_factory=list[Transcript])
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_event_id(cls, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        fields = cast("dict[str, Any]", value)
+        made = f"{fields.get('run_id')}:commitToMemory:{fields.get('outcome')}"
+        return {**fields, "event_id": fields.get("event_id") or made}
+
+    @property
+    def known_outcome(self) -> Outcome:
+        """The outcome as the lesson writer reads it."""
+        return _OUTCOME_BY_NAME.get(self.outcome, "COMPLETED")
+
+    @property
+    def reviews(self) -> list[ReviewAttempt]:
+        return [attempt for attempt in self.attempts if isinstance(attempt, ReviewAttempt)]
+
+    @property
+    def ci_failures(self) -> list[CiAttempt]:
+        return [attempt for attempt in self.attempts if isinstance(attempt, CiAttempt)]
