@@ -1,0 +1,282 @@
+"""Every table, declared once (SQLAlchemy Core). Migrations create them; `store` modules query them.
+
+Vectors live apart from texts: a scan of a scope reads `memory_vectors_scan` alone (ADR 2).
+"""
+
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import ARRAY, BYTEA, JSONB, UUID
+from sqlalchemy.types import UserDefinedType
+
+
+class HalfVector(UserDefinedType[Any]):
+    """pgvector's halfvec without a fixed length. Values travel in binary (see `database`)."""
+
+    cache_ok = True
+
+    def get_col_spec(self, **_: Any) -> str:
+        return "halfvec"
+
+
+metadata = sa.MetaData(
+    naming_convention={
+        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
+        "uq": "%(table_name)s_%(column_0_N_name)s_key",
+        "ck": "%(table_name)s_%(constraint_name)s_check",
+        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
+        "pk": "%(table_name)s_pkey",
+    }
+)
+
+Timestamp = sa.DateTime(timezone=True)
+_now = sa.func.now()
+_no_object = sa.text("'{}'::jsonb")
+_no_list = sa.text("'{}'")
+
+scopes = sa.Table(
+    "scopes",
+    metadata,
+    sa.Column("id", sa.Integer, sa.Identity(), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("key", sa.Text, nullable=False),
+    sa.Column("team_id", sa.Text),
+    sa.Column("org_id", sa.Text),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.UniqueConstraint("tenant", "kind", "key"),
+    sa.CheckConstraint("kind in ('swe-lessons', 'channel-memory', 'agent-memory')", name="kind"),
+    comment="Where a memory belongs: (tenant, kind, repository | channel | project) as one small number",
+)
+
+embedding_models = sa.Table(
+    "embedding_models",
+    metadata,
+    sa.Column("id", sa.SmallInteger, sa.Identity(), primary_key=True),
+    sa.Column("name", sa.Text, nullable=False, unique=True),
+    sa.Column("dimensions", sa.Integer, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("background", BYTEA, nullable=False),
+    sa.Column("background_sha256", sa.Text, nullable=False),
+    sa.Column("calibration", JSONB, nullable=False),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.CheckConstraint("state in ('building', 'serving', 'retired')", name="state"),
+    sa.Index("embedding_models_serving_idx", "state", unique=True, postgresql_where=sa.text("state = 'serving'")),
+    comment="Each model with its length and calibration; one serves at a time",
+)
+
+gate_verdicts = sa.Table(
+    "gate_verdicts",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("text_sha256", sa.Text, primary_key=True),
+    sa.Column("pattern_set", sa.Text, primary_key=True),
+    sa.Column("verdict", sa.Text, primary_key=True),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    comment="Which exact texts a pattern set cleared",
+)
+
+memory_items = sa.Table(
+    "memory_items",
+    metadata,
+    sa.Column("id", UUID(as_uuid=True), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("scope_id", sa.Integer, sa.ForeignKey("scopes.id"), nullable=False),
+    sa.Column("summary", sa.Text, nullable=False),
+    sa.Column("rationale", sa.Text, nullable=False),
+    sa.Column("failure_type", sa.Text),
+    sa.Column("confidence", sa.REAL),
+    sa.Column("origin_tier", sa.SmallInteger, nullable=False),
+    sa.Column("workflow_id", sa.Text),
+    sa.Column("run_id", sa.Text),
+    sa.Column("agent_key", sa.Text),
+    sa.Column("model", sa.Text),
+    sa.Column("cost_usd", sa.Numeric(12, 6)),
+    sa.Column("skills_active", ARRAY(sa.Text), nullable=False, server_default=_no_list),
+    sa.Column("metadata", JSONB, nullable=False, server_default=_no_object),
+    sa.Column("terms", ARRAY(sa.Text), nullable=False, server_default=_no_list),
+    sa.Column("source_event_id", sa.Text, nullable=False),
+    sa.Column("ordinal", sa.SmallInteger, nullable=False, server_default="0"),
+    sa.Column("text_sha256", sa.Text, nullable=False),
+    sa.Column("pattern_set", sa.Text, nullable=False),
+    sa.Column("verdict", sa.Text, nullable=False, server_default="clean"),
+    sa.Column("evidence_at", Timestamp, nullable=False),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("consolidated_at", Timestamp),
+    sa.Column("superseded_at", Timestamp),
+    sa.Column("superseded_by_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="SET NULL")),
+    sa.UniqueConstraint("tenant", "source_event_id", "ordinal"),
+    sa.ForeignKeyConstraint(
+        ["tenant", "text_sha256", "pattern_set", "verdict"],
+        [
+            "gate_verdicts.tenant",
+            "gate_verdicts.text_sha256",
+            "gate_verdicts.pattern_set",
+            "gate_verdicts.verdict",
+        ],
+        name="memory_items_gate_verdict_fkey",
+    ),
+    sa.CheckConstraint("verdict = 'clean'", name="cleared"),
+    sa.CheckConstraint(
+        "text_sha256 = encode(sha256(convert_to(summary || E'\\n\\n' || rationale, 'UTF8')), 'hex')",
+        name="verdict_is_for_this_text",
+    ),
+    sa.CheckConstraint("confidence between 0 and 1", name="confidence"),
+    sa.CheckConstraint("origin_tier between 0 and 3", name="origin_tier"),
+    sa.Index("memory_items_scope_id_created_at_idx", "scope_id", sa.text("created_at desc")),
+    sa.Index("memory_items_tenant_run_id_idx", "tenant", "run_id"),
+    sa.Index("memory_items_superseded_by_id_idx", "superseded_by_id"),
+    comment="A memory: what is recalled, why, and where it came from. No row without a clean verdict on its text",
+)
+
+memory_vectors = sa.Table(
+    "memory_vectors",
+    metadata,
+    sa.Column("item_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("model_id", sa.SmallInteger, sa.ForeignKey("embedding_models.id"), primary_key=True),
+    sa.Column("scope_id", sa.Integer, nullable=False),
+    sa.Column("active", sa.Boolean, nullable=False),
+    sa.Column("created_at", Timestamp, nullable=False),
+    sa.Column("embedding", HalfVector, nullable=False),
+    sa.CheckConstraint("abs(l2_norm(embedding) - 1) < 0.01", name="unit_length"),
+    sa.Index(
+        "memory_vectors_scan",
+        "scope_id",
+        "model_id",
+        "item_id",
+        postgresql_include=["created_at", "embedding"],
+        postgresql_where=sa.text("active"),
+    ),
+    comment="Unit vectors by (item, model), read index-only by scope",
+)
+
+memory_terms = sa.Table(
+    "memory_terms",
+    metadata,
+    sa.Column("scope_id", sa.Integer, primary_key=True),
+    sa.Column("term", sa.Text, primary_key=True),
+    sa.Column("item_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Index("memory_terms_item_id_idx", "item_id"),
+    comment="The words that find an active item; memory_items.terms restores them when it is active again",
+)
+
+memory_sources = sa.Table(
+    "memory_sources",
+    metadata,
+    sa.Column("merged_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("source_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Index("memory_sources_source_id_idx", "source_id"),
+    comment="Which items a merged item stands for",
+)
+
+inbox = sa.Table(
+    "inbox",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("schema_name", sa.Text, primary_key=True),
+    sa.Column("event_id", sa.Text, primary_key=True),
+    sa.Column("payload_sha256", sa.Text, nullable=False),
+    sa.Column("stream", sa.Text, nullable=False),
+    sa.Column("stream_sequence", sa.BigInteger, nullable=False),
+    sa.Column("published_at", Timestamp, nullable=False),
+    sa.Column("run_id", sa.Text),
+    sa.Column("repository", sa.Text),
+    sa.Column("status", sa.Text, nullable=False),
+    sa.Column("reason", sa.Text),
+    sa.Column("patterns", ARRAY(sa.Text), nullable=False, server_default=_no_list),
+    sa.Column("item_ids", ARRAY(UUID(as_uuid=True)), nullable=False, server_default=_no_list),
+    sa.Column("claims", sa.Integer, nullable=False, server_default="1"),
+    sa.Column("failures", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("lease_until", Timestamp),
+    sa.Column("first_seen_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("terminal_at", Timestamp),
+    sa.CheckConstraint("status in ('claimed', 'written', 'skipped', 'refused', 'dead')", name="status"),
+    sa.Index("inbox_first_seen_at_idx", "tenant", "first_seen_at"),
+    comment="One row an event: claimed, then one terminal state; outlives the stream, so a replay changes nothing",
+)
+
+outbox = sa.Table(
+    "outbox",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("payload", JSONB, nullable=False),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    comment="Facts that wait for the relay; written in the transaction that made them true",
+)
+
+dead_letters = sa.Table(
+    "dead_letters",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("service", sa.Text, nullable=False),
+    sa.Column("schema_name", sa.Text, nullable=False),
+    sa.Column("event_id", sa.Text, nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("payload", BYTEA, nullable=False),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.Column("failures", sa.Integer, nullable=False),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("replayed_at", Timestamp),
+    comment="Events that could not be handled, credentials masked, with the reason",
+)
+
+settings = sa.Table(
+    "settings",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("scope_kind", sa.Text, primary_key=True),
+    sa.Column("scope_key", sa.Text, primary_key=True),
+    sa.Column("value", JSONB, nullable=False),
+    sa.Column("updated_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("updated_by", sa.Text),
+    comment="What administrators set: platform, organization, team, channel",
+)
+
+gate_patterns = sa.Table(
+    "gate_patterns",
+    metadata,
+    sa.Column("label", sa.Text, primary_key=True),
+    sa.Column("source", sa.Text, nullable=False),
+    sa.Column("flags", sa.Text, nullable=False, server_default=""),
+    sa.Column("must_match", ARRAY(sa.Text), nullable=False),
+    sa.Column("must_not_match", ARRAY(sa.Text), nullable=False),
+    sa.Column("is_built_in", sa.Boolean, nullable=False),
+    sa.Column("is_active", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("updated_at", Timestamp, nullable=False, server_default=_now),
+    comment="What the gate looks for, each with examples that prove it",
+)
+
+audit = sa.Table(
+    "audit",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("actor", sa.Text, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("entity_kind", sa.Text, nullable=False),
+    sa.Column("entity_id", sa.Text, nullable=False),
+    sa.Column("before", JSONB),
+    sa.Column("after", JSONB),
+    sa.Column("at", Timestamp, nullable=False, server_default=_now),
+    sa.Index("audit_entity_idx", "tenant", "entity_kind", "entity_id"),
+    comment="Who changed what, written in the transaction of the change",
+)
+
+recall_log = sa.Table(
+    "recall_log",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("scope_kind", sa.Text, nullable=False),
+    sa.Column("scope_key", sa.Text, nullable=False),
+    sa.Column("run_id", sa.Text),
+    sa.Column("agent", sa.Text),
+    sa.Column("item_ids", ARRAY(UUID(as_uuid=True)), nullable=False),
+    sa.Column("dropped_ids", ARRAY(UUID(as_uuid=True)), nullable=False),
+    sa.Column("at", Timestamp, nullable=False, server_default=_now),
+    sa.Index("recall_log_tenant_run_id_idx", "tenant", "run_id"),
+    comment="What each recall gave to whom: ids only, never the query",
+)
