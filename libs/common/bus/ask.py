@@ -1,0 +1,22 @@
+"""Asking another service: one request, one typed reply or an error that says nobody answered."""
+
+from typing import TypeVar
+
+from faststream.nats import NatsBroker
+from lorebus.contracts.envelope import Message, parse_message
+from lorebus.errors import MemoryUnavailable
+from nats.errors import ConnectionClosedError, NoRespondersError, OutboundBufferLimitError
+
+ReplyT = TypeVar("ReplyT", bound=Message)
+
+
+async def ask(
+    broker: NatsBroker, subject: str, question: Message, reply: type[ReplyT], *, timeout_seconds: float
+) -> ReplyT:
+    """Raises MemoryUnavailable when nobody answers in time, InvalidMessage when the answer makes no sense."""
+    body = question.model_dump_json(by_alias=True).encode()
+    try:
+        answer = await broker.request(body, subject, timeout=timeout_seconds)
+    except (TimeoutError, NoRespondersError, ConnectionClosedError, OutboundBufferLimitError) as error:
+        raise MemoryUnavailable(f"{subject} was not answered: {type(error).__name__}") from error
+    return parse_message(reply, answer.body)

@@ -1,0 +1,196 @@
+"""Consuming durable messages: the one way that a service does it.
+
+claim in the inbox → handle under a heartbeat → settled by the handler's own transaction → acknowledge
+
+What cannot be read, and what fails five times by itself, becomes a dead letter. An outage never counts: the
+message goes back to the stream with a growing delay. Attempts live in Postgres, since JetStream's own count
+is forgotten at a restart. FastStream's default policy would drop a message at its first exception.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import structlog
+from faststream import AckPolicy
+from faststream.message import StreamMessage
+from faststream.nats import NatsBroker, PullSub
+from lorebus.contracts.envelope import Envelope, parse_message
+from lorebus.contracts.subjects import tenant_of
+from lorebus.errors import InvalidMessage
+from nats.js.api import ConsumerConfig
+from sqlalchemy.exc import SQLAlchemyError
+
+from libs.common.bus.streams import DurableConsumer
+from libs.common.database import is_outage
+from libs.common.dead_letters import DeadLetters
+from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, StoreUnavailable
+from libs.common.inbox import Claim, Inbox, Leased, Receipt, Settled, payload_hash
+
+_log = structlog.get_logger("bus")
+
+FAILURES_MAX = 5
+CLAIMS_MAX = 50
+"""A message that takes its service down each time it is handled is given up as well."""
+
+_DELAYS_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
+_OUTAGES = (GateUnavailable, EmbedderUnavailable, StoreUnavailable)
+
+MessageT = TypeVar("MessageT", bound=Envelope)
+
+
+def retry_delay_seconds(deliveries: int, jitter: float) -> float:
+    """1 s to 5 min, growing with each delivery, spread by up to a quarter (`jitter` in 0..1)."""
+    step = _DELAYS_SECONDS[min(max(deliveries, 1), len(_DELAYS_SECONDS)) - 1]
+    return step * (1 + jitter / 4)
+
+
+@dataclass(frozen=True)
+class Consumption(Generic[MessageT]):
+    """One kind of durable message, and what a service does with it."""
+
+    service: str
+    subject: str
+    message: type[MessageT]
+    source: DurableConsumer
+    handle: Callable[[MessageT, Claim], Awaitable[None]]
+    """Does the work and settles the claim in its own transaction."""
+    receipt: Callable[[MessageT], dict[str, str]] = lambda _message: {}
+    """What the inbox row shows of the message, beside its id."""
+
+
+class Consumer(Generic[MessageT]):
+    """Wraps a handler with everything that makes a message count exactly once."""
+
+    def __init__(
+        self,
+        consumption: Consumption[MessageT],
+        inbox: Inbox,
+        dead_letters: DeadLetters,
+        *,
+        lease_seconds: float,
+        handling_seconds_max: float = 180.0,
+    ) -> None:
+        self._of = consumption
+        self._inbox = inbox
+        self._dead_letters = dead_letters
+        self._heartbeat_seconds = lease_seconds / 3
+        self._handling_seconds_max = handling_seconds_max
+
+    def subscribe(self, broker: NatsBroker, *, concurrency: int) -> None:
+        broker.subscriber(
+            config=ConsumerConfig(),
+            stream=self._of.source.source,
+            durable=self._of.source.name,
+            pull_sub=PullSub(batch_size=concurrency, timeout=5.0),
+            ack_policy=AckPolicy.MANUAL,
+        )(self.receive)
+
+    async def receive(self, delivered: StreamMessage[Any]) -> None:
+        """Handles one delivery; never raises but for cancellation."""
+        deliveries = delivered.raw_message.metadata.num_delivered
+        try:
+            if (wait_seconds := await self._process(delivered)) is None:
+                await delivered.raw_message.ack_sync()
+                return
+        except asyncio.CancelledError:
+            await delivered.raw_message.nak(delay=1)
+            raise
+        except (*_OUTAGES, SQLAlchemyError, OSError, TimeoutError) as error:
+            wait_seconds = retry_delay_seconds(deliveries, random.random())  # noqa: S311 - spreads load, hides nothing
+            _log.warning("bus.postponed", service=self._of.service, error=type(error).__name__, seconds=wait_seconds)
+        # A lost ack or nak only means another delivery.
+        with suppress(OSError, TimeoutError):
+            await delivered.raw_message.nak(delay=wait_seconds)
+
+    async def _process(self, delivered: StreamMessage[Any]) -> float | None:
+        """None when the message is done with, else the seconds until it should come again."""
+        tenant = tenant_of(delivered.raw_message.subject, self._of.subject)
+        try:
+            message = self._parse(delivered.body, tenant)
+        except InvalidMessage as error:
+            await self._dead_letters.bury_unreadable(self._unreadable(delivered, tenant), delivered, str(error))
+            return None
+        receipt = self._receipt(delivered, tenant, message.event_id, self._of.receipt(message))
+        match await self._inbox.claim(receipt):
+            case Leased(seconds_left=seconds):
+                return seconds + 0.1
+            case Settled(is_conflict=is_conflict):
+                if is_conflict:
+                    await self._dead_letters.report_conflict(receipt)
+                return None
+            case Claim() as claim:
+                return await self._handle(message, claim, delivered)
+
+    def _parse(self, body: bytes, tenant: str) -> MessageT:
+        message = parse_message(self._of.message, body)
+        if message.tenant not in {None, tenant}:
+            raise InvalidMessage("the payload names another tenant than its subject")
+        return message
+
+    def _receipt(self, delivered: StreamMessage[Any], tenant: str, event_id: str, shown: dict[str, str]) -> Receipt:
+        position = delivered.raw_message.metadata
+        return Receipt(
+            tenant=tenant,
+            schema_name=self._of.subject,
+            event_id=event_id,
+            payload_sha256=payload_hash(delivered.body),
+            stream=self._of.source.stream,
+            stream_sequence=position.sequence.stream,
+            published_at=position.timestamp,
+            **shown,
+        )
+
+    def _unreadable(self, delivered: StreamMessage[Any], tenant: str) -> Receipt:
+        return self._receipt(delivered, tenant, f"sha256:{payload_hash(delivered.body)}", {})
+
+    async def _handle(self, message: MessageT, claim: Claim, delivered: StreamMessage[Any]) -> float | None:
+        if claim.number > CLAIMS_MAX:
+            await self._dead_letters.bury(claim, delivered, "the service went down each time it handled this")
+            return None
+        try:
+            await self._with_heartbeat(message, claim, delivered)
+        except ClaimLost:
+            return self._heartbeat_seconds
+        except _OUTAGES:
+            await self._inbox.release(claim)
+            raise
+        except Exception as error:  # whatever a message breaks must not take its service along
+            if is_outage(error):
+                raise
+            return await self._count(claim, delivered, error)
+        return None
+
+    async def _with_heartbeat(self, message: MessageT, claim: Claim, delivered: StreamMessage[Any]) -> None:
+        heart = asyncio.create_task(self._beat(claim, delivered))
+        try:
+            async with asyncio.timeout(self._handling_seconds_max):
+                await self._of.handle(message, claim)
+        finally:
+            heart.cancel()
+
+    async def _beat(self, claim: Claim, delivered: StreamMessage[Any]) -> None:
+        while True:
+            await asyncio.sleep(self._heartbeat_seconds)
+            with suppress(SQLAlchemyError, OSError, TimeoutError, ClaimLost):
+                await self._inbox.extend(claim)
+                await delivered.raw_message.in_progress()
+
+    async def _count(self, claim: Claim, delivered: StreamMessage[Any], error: Exception) -> float | None:
+        failures = claim.failures + 1
+        _log.error(
+            "bus.handling_failed",
+            service=self._of.service,
+            event_id=claim.receipt.event_id,
+            failures=failures,
+            error=type(error).__name__,
+            exc_info=True,
+        )
+        if failures >= FAILURES_MAX:
+            await self._dead_letters.bury(claim, delivered, f"handling failed {failures} times: {type(error).__name__}")
+            return None
+        await self._inbox.count_failure(claim)
+        return retry_delay_seconds(failures, random.random())  # noqa: S311
