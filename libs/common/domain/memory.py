@@ -1,0 +1,27 @@
+"""A memory's identity and the words of its life, shared by everyone who writes or reads one."""
+
+import hashlib
+from uuid import UUID, uuid5
+
+_NAMESPACE = UUID("6f1d3c52-6a0e-5d53-9c1c-7f6a3f0f4b1e")
+
+LOW_CONFIDENCE_BELOW = 0.5
+"""Recalled with a label (seed section 2)."""
+
+
+def item_id_for(tenant: str, event_id: str, ordinal: int = 0) -> UUID:
+    """The same event always makes the same memory, however often it is handled."""
+    return uuid5(_NAMESPACE, f"{tenant}/{event_id}/{ordinal}")
+
+
+def screened_text(summary: str, rationale: str) -> str:
+    """What the gate judges of a memory: both texts as one, so that a payload split over them is seen."""
+    return f"{summary}\n\n{rationale}"
+
+
+def text_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_low_confidence(confidence: float | None) -> bool:
+    return confidence is not None and confidence < LOW_CONFIDENCE_BELOW

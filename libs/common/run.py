@@ -1,0 +1,196 @@
+"""Running services: one or more in a process, started together, stopped without losing what is in flight."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+import structlog
+from faststream.nats import NatsBroker
+from lorebus.errors import LorebusError
+from nats.aio.client import Client
+from nats.errors import Error as NatsError
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from libs.common.bus.connection import create_broker
+from libs.common.bus.streams import check_streams
+from libs.common.database import create_engine
+from libs.common.errors import SetupIncomplete
+from libs.common.health import Health, serve_health
+from libs.common.logging import configure_logging
+from libs.common.migrate import check_schema
+from libs.common.settings import CommonSettings
+
+_log = structlog.get_logger("run")
+
+Task = Callable[[], Awaitable[None]]
+
+
+SettingsT = TypeVar("SettingsT", bound=CommonSettings)
+
+
+@dataclass(frozen=True)
+class Resources(Generic[SettingsT]):
+    """What every service is built from: its broker, its connections and its settings."""
+
+    name: str
+    settings: SettingsT
+    broker: NatsBroker
+    engine: AsyncEngine
+    client: Client
+
+
+@dataclass
+class Service:
+    """A built service: subscriptions are made on its broker; `tasks` run beside them until the stop."""
+
+    name: str
+    tasks: Sequence[Task] = ()
+    closing: Sequence[Task] = field(default_factory=tuple[Task, ...])
+    """Called after the last message was handled, before the connections close."""
+
+
+@dataclass(frozen=True)
+class Program(Generic[SettingsT]):
+    """A service that can be run. `build` is its composition root: it wires the parts and subscribes."""
+
+    name: str
+    settings: type[SettingsT]
+    build: Callable[[Resources[SettingsT]], Awaitable[Service]]
+
+
+AnyProgram = Program[Any]
+
+
+async def serve(programs: Sequence[AnyProgram], *, on_ready: Callable[[], None] = lambda: None) -> None:
+    """Runs the programs until SIGTERM or SIGINT. Raises the error of a program that cannot go on."""
+    settings = CommonSettings()
+    configure_logging(settings.log_level, settings.log_format)
+    stopping = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopping.set)
+    async with running(programs, settings) as failed:
+        on_ready()
+        await _first_of(stopping.wait(), failed)
+
+
+@asynccontextmanager
+async def running(programs: Sequence[AnyProgram], settings: CommonSettings) -> AsyncGenerator["asyncio.Future[None]"]:
+    """Starts the programs; yields a future that fails when one of their tasks does."""
+    health = Health(started=time.monotonic())
+    failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    async with AsyncExitStack() as stack:
+        if settings.health_port is not None:
+            await stack.enter_async_context(serve_health(health, settings.health_host, settings.health_port))
+        for program in programs:
+            await stack.enter_async_context(_run_program(program, settings, health, failed))
+        health.mark_ready()
+        _log.info("run.ready", services=[program.name for program in programs], seconds=round(health.start_seconds, 2))
+        yield failed
+        health.mark_stopping()
+
+
+@asynccontextmanager
+async def _run_program(
+    program: AnyProgram, common: CommonSettings, health: Health, failed: "asyncio.Future[None]"
+) -> AsyncGenerator[None]:
+    settings = program.settings(**common.model_dump(exclude_unset=True))
+    async with _resources(program.name, settings) as resources:
+        await _check_setup(resources)
+        service = await program.build(resources)
+        tasks = [asyncio.create_task(_watch(service.name, task, failed)) for task in service.tasks]
+        health.add(service.name, lambda: _is_working(resources))
+        await resources.broker.start()
+        try:
+            yield
+        finally:
+            # In this order: no new messages, handlers finish, what they left is written, then the rest stops.
+            await resources.broker.stop()
+            for close in service.closing:
+                await close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def _resources(name: str, settings: SettingsT) -> AsyncGenerator[Resources[SettingsT]]:
+    engine = create_engine(
+        settings.database_url,
+        name,
+        connections_max=settings.database_connections_max,
+        timeout_seconds=settings.database_timeout_seconds,
+    )
+    broker = create_broker(settings.nats_url, name)
+    try:
+        client = await _connect(broker, settings.nats_url)
+        yield Resources(name=name, settings=settings, broker=broker, engine=engine, client=client)
+    finally:
+        await broker.stop()
+        await engine.dispose()
+
+
+async def _connect(broker: NatsBroker, url: str) -> Client:
+    try:
+        return await broker.connect()
+    except (OSError, NatsError, TimeoutError) as error:
+        raise SetupIncomplete(f"NATS does not answer at {url}. Start it, or set LOREBUS_NATS_URL.") from error
+
+
+async def _check_setup(resources: Resources[Any]) -> None:
+    try:
+        async with resources.engine.connect() as connection:
+            await check_schema(connection)
+    except (OSError, TimeoutError, SQLAlchemyError) as error:
+        raise SetupIncomplete(
+            f"Postgres does not answer ({type(error).__name__}). Start it, or set LOREBUS_DATABASE_URL."
+        ) from error
+    await check_streams(resources.client)
+
+
+async def _is_working(resources: Resources[Any]) -> dict[str, str]:
+    """Each part that a service stands on: `ok`, or what is wrong with it."""
+    return {
+        "database": await _check(_ping_database(resources.engine)),
+        "bus": await _check(resources.client.flush(timeout=1)),
+        "streams": await _check(check_streams(resources.client)),
+    }
+
+
+async def _ping_database(engine: AsyncEngine) -> None:
+    async with engine.connect() as connection:
+        await connection.execute(sa.select(1))
+
+
+async def _check(part: Awaitable[object]) -> str:
+    try:
+        async with asyncio.timeout(2):
+            await part
+    except (LorebusError, OSError, TimeoutError, NatsError, SQLAlchemyError) as error:
+        return type(error).__name__
+    return "ok"
+
+
+async def _watch(service: str, task: Task, failed: "asyncio.Future[None]") -> None:
+    try:
+        await task()
+    except Exception as error:  # a task that ends by an error leaves a half-dead service: better to stop it whole
+        _log.error("run.task_failed", service=service, error=type(error).__name__, exc_info=True)
+        if not failed.done():
+            failed.set_exception(error)
+        raise
+
+
+async def _first_of(stop: Awaitable[object], failed: "asyncio.Future[None]") -> None:
+    stopping = asyncio.ensure_future(stop)
+    done, _ = await asyncio.wait({stopping, failed}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        if failed in done:
+            await failed
