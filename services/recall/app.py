@@ -1,0 +1,71 @@
+"""Recall's composition root."""
+
+from typing import Any
+
+from lorebus.contracts import subjects
+from lorebus.contracts.recall import (
+    ExplainReply,
+    ExplainRequest,
+    RecallReply,
+    RecallRequest,
+    SearchReply,
+    SearchRequest,
+)
+
+from libs.common.bus.answer import Answerer
+from libs.common.bus.relay import Relay
+from libs.common.domain.lexical import count_documents, tokenize
+from libs.common.embedding.choose import create_embedder
+from libs.common.embedding.models import background_texts, open_model
+from libs.common.gate_client import GateClient
+from libs.common.run import Program, Resources, Service
+from services.recall.journal import Journal
+from services.recall.service import Lookups, RecallService
+from services.recall.settings import RecallSettings
+from services.recall.store import RecallStore
+
+
+async def build(resources: Resources[RecallSettings]) -> Service:
+    settings = resources.settings
+    store = RecallStore(resources.engine, settings.recall_store_timeout_seconds)
+    relay = Relay(resources.engine, resources.client)
+    journal = Journal(store, relay)
+    service = RecallService(
+        store=store,
+        gate=GateClient(resources.broker, settings.recall_gate_timeout_seconds),
+        lookups=Lookups(
+            model=await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
+            background_words=count_documents(tokenize(text) for text in background_texts()),
+        ),
+        journal=journal,
+        settings=settings,
+    )
+    for subject, answerer in _answerers(service).items():
+        answerer.subscribe(resources.broker, subject, queue="recall")
+    return Service(name="recall", tasks=[journal.run, relay.run], closing=[journal.flush])
+
+
+def _answerers(service: RecallService) -> dict[str, Answerer[Any, Any]]:
+    return {
+        subjects.RECALL_REQUEST: Answerer(
+            question=RecallRequest,
+            answer=service.answer,
+            invalid=lambda reason: RecallReply.empty("invalid_request", reason),
+            broken=lambda: RecallReply.empty("store"),
+        ),
+        subjects.RECALL_SEARCH: Answerer(
+            question=SearchRequest,
+            answer=service.search,
+            invalid=lambda reason: SearchReply(degraded=True, reason="invalid_request", detail=reason),
+            broken=lambda: SearchReply(degraded=True, reason="store"),
+        ),
+        subjects.RECALL_EXPLAIN: Answerer(
+            question=ExplainRequest,
+            answer=service.explain,
+            invalid=lambda reason: ExplainReply(degraded=True, reason="invalid_request", detail=reason),
+            broken=lambda: ExplainReply(degraded=True, reason="store"),
+        ),
+    }
+
+
+PROGRAM = Program(name="recall", settings=RecallSettings, build=build)

@@ -1,0 +1,50 @@
+"""The journal: what was recalled is written down after the answer went out, in batches, off its path."""
+
+import asyncio
+
+import structlog
+
+from libs.common.bus.relay import Relay
+from libs.common.errors import StoreUnavailable
+from services.recall.store import RecallRecord, RecallStore
+
+_log = structlog.get_logger("recall")
+
+BACKLOG_MAX = 10_000
+BATCH_MAX = 200
+
+
+class Journal:
+    """Best effort, like the seed's traces: a full or unreachable journal never costs an answer."""
+
+    def __init__(self, store: RecallStore, relay: Relay) -> None:
+        self._store = store
+        self._relay = relay
+        self._records: asyncio.Queue[RecallRecord] = asyncio.Queue(BACKLOG_MAX)
+
+    def note(self, record: RecallRecord) -> None:
+        try:
+            self._records.put_nowait(record)
+        except asyncio.QueueFull:
+            _log.warning("recall.record_lost", backlog=BACKLOG_MAX)
+
+    async def run(self) -> None:
+        while True:
+            first = await self._records.get()
+            await self._write([first, *self._waiting()])
+
+    async def flush(self) -> None:
+        """Writes what is left, before the service stops."""
+        if waiting := self._waiting():
+            await self._write(waiting)
+
+    def _waiting(self) -> list[RecallRecord]:
+        return [self._records.get_nowait() for _ in range(min(self._records.qsize(), BATCH_MAX))]
+
+    async def _write(self, records: list[RecallRecord]) -> None:
+        try:
+            await self._store.insert_records(records)
+        except StoreUnavailable as error:
+            _log.warning("recall.records_lost", count=len(records), reason=str(error))
+        else:
+            self._relay.nudge()

@@ -1,0 +1,190 @@
+"""What recall decides: pure."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from math import inf
+from typing import Any, Literal
+from uuid import UUID
+
+from lorebus.contracts.recall import (
+    ExplainedLesson,
+    FoundLesson,
+    RecalledItem,
+    RecallReply,
+    RelatedLesson,
+    Scope,
+    SearchReply,
+)
+
+from libs.common.domain.calibration import SD_MIN, Background
+from libs.common.domain.fence import FencedItem, render_block
+from libs.common.domain.memory import is_low_confidence
+from libs.common.domain.relevance import gate_of_setting
+
+LIMIT_MAX = 10
+GENERAL = "GENERAL"
+_THE_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+
+MATCHED_NOTE = "[withheld: the memory gate found a pattern of prompt injection in this text]"
+UNSCANNED_NOTE = "[withheld: this text could not be scanned]"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An item that the recall statement found, before the gate saw it."""
+
+    id: UUID
+    summary: str
+    failure_type: str | None
+    confidence: float | None
+    created_at: datetime
+    run_id: str | None
+    similarity: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeName:
+    """Where to look; the tenant is part of every look."""
+
+    tenant: str
+    kind: Scope
+    key: str
+
+
+def clamp_limit(limit: int) -> int:
+    """1 to 10 (spec 5)."""
+    return max(1, min(limit, LIMIT_MAX))
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What passes, in the statement's terms; either is enough."""
+
+    cosine_min: float
+    coverage_min: float
+
+
+def bars_of(setting: float, background: Background) -> Bars:
+    """The similarity setting in this model's cosines for this query; 0 lets everything through."""
+    gate = gate_of_setting(setting)
+    if gate is None:
+        return Bars(cosine_min=-inf, coverage_min=0.0)
+    return Bars(background.mean + gate.z_min * max(background.sd, SD_MIN), gate.coverage_min)
+
+
+def created_after(now: datetime, age_days_max: int) -> datetime:
+    """Only memories made since then are recalled."""
+    return now - timedelta(days=age_days_max) if age_days_max else _THE_BEGINNING
+
+
+def without(found: Sequence[Found], refused: Collection[str]) -> list[Found]:
+    """Those that the gate let through, in their order; nothing takes the place of a dropped one."""
+    return [item for item in found if str(item.id) not in refused]
+
+
+def build_reply(kept: Sequence[Found], dropped: int) -> RecallReply:
+    return RecallReply(items=[_build_item(item) for item in kept], block=_block_of(kept), dropped=dropped)
+
+
+def build_search_reply(reply: RecallReply) -> SearchReply:
+    lessons = [
+        FoundLesson(
+            lesson_id=item.id,
+            summary=item.summary,
+            failure_type=item.failure_type,
+            confidence=item.confidence,
+            similarity=round(item.similarity, 3),
+        )
+        for item in reply.items
+    ]
+    return SearchReply(lessons=lessons, degraded=reply.degraded, reason=reply.reason, detail=reply.detail)
+
+
+def _build_item(item: Found) -> RecalledItem:
+    return RecalledItem(
+        id=str(item.id),
+        summary=item.summary,
+        failure_type=item.failure_type,
+        confidence=item.confidence,
+        low_confidence=is_low_confidence(item.confidence),
+        similarity=round(item.similarity, 6),
+        created_at=item.created_at,
+        run_id=item.run_id,
+    )
+
+
+def _block_of(kept: Sequence[Found]) -> str:
+    return render_block(
+        [
+            FencedItem(str(item.id), item.summary, item.failure_type or GENERAL, is_low_confidence(item.confidence))
+            for item in kept
+        ]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A lesson as explain finds it, with what it stands on."""
+
+    id: UUID
+    repository: str
+    summary: str
+    rationale: str
+    failure_type: str | None
+    confidence: float | None
+    created_at: datetime
+    run_id: str | None
+    agent_key: str | None
+    metadata: Mapping[str, Any]
+    is_superseded: bool
+    is_consolidated: bool
+    merged_from: Sequence[tuple[UUID, str]] = ()
+    replaced: Sequence[tuple[UUID, str]] = ()
+
+    @property
+    def status(self) -> Literal["superseded", "consolidated", "active"]:
+        if self.is_superseded:
+            return "superseded"
+        return "consolidated" if self.is_consolidated else "active"
+
+    @property
+    def evidence(self) -> dict[str, Any]:
+        return dict(self.metadata.get("evidence", {}))
+
+    def texts(self) -> dict[str, str]:
+        """Every text that explain would show, by where it stands."""
+        own = {"summary": self.summary, "rationale": self.rationale}
+        if quote := self.evidence.get("quote"):
+            own["quote"] = str(quote)
+        return own | {str(id_): summary for id_, summary in (*self.merged_from, *self.replaced)}
+
+
+def build_explained(lesson: Stored, shown: Mapping[str, str]) -> ExplainedLesson:
+    """The lesson with the texts that may be shown."""
+    evidence = lesson.evidence | ({"quote": shown["quote"]} if "quote" in shown else {})
+    return ExplainedLesson(
+        id=str(lesson.id),
+        repository=lesson.repository,
+        status=lesson.status,
+        summary=shown["summary"],
+        rationale=shown["rationale"],
+        failure_type=lesson.failure_type,
+        confidence=lesson.confidence,
+        created_at=lesson.created_at,
+        run_id=lesson.run_id,
+        written_by=lesson.agent_key,
+        outcome=lesson.metadata.get("outcome"),
+        evidence=evidence,
+        merged_from=[RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in lesson.merged_from],
+        replaced=[RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in lesson.replaced],
+    )
+
+
+def withhold(texts: Mapping[str, str], matched: Collection[str], incomplete: Collection[str]) -> dict[str, str]:
+    """The texts with a note in place of each that the gate did not clear: explain tells that something is there."""
+    return {
+        place: MATCHED_NOTE if place in matched else UNSCANNED_NOTE if place in incomplete else text
+        for place, text in texts.items()
+    }

@@ -1,0 +1,171 @@
+"""Recall's statements: they read the memory tables; only the journal writes."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, cast
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+import numpy.typing as npt
+import sqlalchemy as sa
+from lorebus.contracts.events import MemoryEvent
+from pgvector import HalfVector
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from libs.common.database import outages_as_store_unavailable
+from libs.common.errors import StoreUnavailable
+from libs.common.outbox import insert_events
+from libs.common.schema import memory_items, memory_sources, recall_log, scopes
+from services.recall.rules import Bars, Found, ScopeName, Stored
+from services.recall.statement import FIND_SCOPE, RECALL
+
+SCOPES_REMEMBERED_MAX = 10_000
+
+
+@dataclass(frozen=True)
+class Question:
+    """A prepared query with its limits, as the statement takes it."""
+
+    scope: ScopeName
+    model_id: int
+    vector: npt.NDArray[np.float32]
+    terms: Sequence[str]
+    terms_known: Sequence[int]
+    """In how many background texts each term occurs."""
+    background_size: int
+    created_after: datetime
+    bars: Bars
+    limit: int
+
+
+def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
+    """What the recall statement's $1 to $11 stand for."""
+    return (
+        question.scope.tenant,
+        scope_id,
+        question.model_id,
+        HalfVector(question.vector),
+        question.created_after,
+        question.terms,
+        question.terms_known,
+        question.background_size,
+        question.bars.cosine_min,
+        question.bars.coverage_min,
+        question.limit,
+    )
+
+
+@dataclass(frozen=True)
+class RecallRecord:
+    """What one recall gave: ids, never text."""
+
+    scope: ScopeName
+    run_id: str | None
+    agent: str | None
+    item_ids: Sequence[UUID]
+    dropped_ids: Sequence[UUID]
+    events: Sequence[MemoryEvent]
+
+
+class RecallStore:
+    def __init__(self, engine: AsyncEngine, timeout_seconds: float) -> None:
+        self._engine = engine
+        self._timeout_seconds = timeout_seconds
+        self._scope_ids: dict[ScopeName, int] = {}
+
+    async def find_fitting(self, question: Question) -> list[Found]:
+        """The items that fit, best first. Raises StoreUnavailable."""
+        async with self._in_time() as connection:
+            driver = cast("asyncpg.Connection", (await connection.get_raw_connection()).driver_connection)
+            scope_id = await self._find_scope_id(driver, question.scope)
+            if scope_id is None:
+                return []
+            rows: list[asyncpg.Record] = await driver.fetch(RECALL, *statement_values(question, scope_id))
+        return [Found(**dict(row)) for row in rows]
+
+    async def _find_scope_id(self, driver: asyncpg.Connection, scope: ScopeName) -> int | None:
+        """Remembered, since a scope keeps its number for ever and the planner likes to know it."""
+        if scope not in self._scope_ids:
+            found: int | None = await driver.fetchval(FIND_SCOPE, scope.tenant, scope.kind, scope.key)
+            if found is None:
+                return None
+            if len(self._scope_ids) >= SCOPES_REMEMBERED_MAX:
+                self._scope_ids.clear()
+            self._scope_ids[scope] = found
+        return self._scope_ids[scope]
+
+    async def find_lesson(self, tenant: str, repository: str | None, lesson_id: UUID) -> Stored | None:
+        """A lesson with its sources and what it replaced, all of one repository."""
+        query = (
+            sa.select(memory_items, scopes.c.key.label("repository"))
+            .join(scopes, scopes.c.id == memory_items.c.scope_id)
+            .where(memory_items.c.tenant == tenant, memory_items.c.id == lesson_id, scopes.c.kind == "swe-lessons")
+        )
+        if repository is not None:
+            query = query.where(scopes.c.key == repository)
+        async with self._in_time() as connection:
+            row = (await connection.execute(query)).one_or_none()
+            if row is None:
+                return None
+            merged_from, replaced = await self._find_related(connection, row)
+        return Stored(
+            id=row.id,
+            repository=row.repository,
+            summary=row.summary,
+            rationale=row.rationale,
+            failure_type=row.failure_type,
+            confidence=row.confidence,
+            created_at=row.created_at,
+            run_id=row.run_id,
+            agent_key=row.agent_key,
+            metadata=row.metadata,
+            is_superseded=row.superseded_at is not None,
+            is_consolidated=row.consolidated_at is not None,
+            merged_from=merged_from,
+            replaced=replaced,
+        )
+
+    async def _find_related(
+        self, connection: AsyncConnection, lesson: sa.Row[Any]
+    ) -> tuple[list[tuple[UUID, str]], list[tuple[UUID, str]]]:
+        same_scope = sa.select(memory_items.c.id, memory_items.c.summary).where(
+            memory_items.c.tenant == lesson.tenant, memory_items.c.scope_id == lesson.scope_id
+        )
+        source_ids = sa.select(memory_sources.c.source_id).where(memory_sources.c.merged_id == lesson.id)
+        related: list[list[tuple[UUID, str]]] = []
+        for condition in (memory_items.c.id.in_(source_ids), memory_items.c.superseded_by_id == lesson.id):
+            rows = await connection.execute(same_scope.where(condition).order_by(memory_items.c.id))
+            related.append([(row.id, row.summary) for row in rows])
+        return related[0], related[1]
+
+    async def insert_records(self, records: Sequence[RecallRecord]) -> None:
+        """Logs recalls and queues their facts. Raises StoreUnavailable."""
+        rows = [
+            {
+                "tenant": record.scope.tenant,
+                "scope_kind": record.scope.kind,
+                "scope_key": record.scope.key,
+                "run_id": record.run_id,
+                "agent": record.agent,
+                "item_ids": list(record.item_ids),
+                "dropped_ids": list(record.dropped_ids),
+            }
+            for record in records
+        ]
+        with outages_as_store_unavailable():
+            async with self._engine.begin() as connection:
+                await connection.execute(sa.insert(recall_log), rows)
+                await insert_events(connection, [event for record in records for event in record.events])
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncGenerator[AsyncConnection]:
+        try:
+            with outages_as_store_unavailable():
+                async with asyncio.timeout(self._timeout_seconds), self._engine.connect() as connection:
+                    yield connection
+        except asyncpg.PostgresConnectionError as error:
+            raise StoreUnavailable(f"Postgres did not answer: {type(error).__name__}") from error
