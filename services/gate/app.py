@@ -1,0 +1,32 @@
+"""The gate's composition root."""
+
+from functools import partial
+
+from lorebus.contracts.gate import ScreenReply, ScreenRequest
+from lorebus.contracts.subjects import GATE_SCREEN
+
+from libs.common.bus.answer import Answerer
+from libs.common.bus.relay import Relay
+from libs.common.run import Program, Resources, Service
+from services.gate.patterns import load_builtin_patterns
+from services.gate.service import GateService
+from services.gate.settings import GateSettings
+from services.gate.store import GateStore
+
+
+async def build(resources: Resources[GateSettings]) -> Service:
+    store = GateStore(resources.engine)
+    await store.upsert_builtin(load_builtin_patterns())
+    service = GateService(store, resources.settings)
+    await service.load()
+    Answerer(
+        question=ScreenRequest,
+        answer=service.screen,
+        invalid=lambda reason: ScreenReply(status="invalid_request", reason=reason),
+        broken=partial(ScreenReply, status="load_failed"),
+    ).subscribe(resources.broker, GATE_SCREEN, queue="gate")
+    relay = Relay(resources.engine, resources.client)
+    return Service(name="gate", tasks=[service.keep_loaded, relay.run])
+
+
+PROGRAM = Program(name="gate", settings=GateSettings, build=build)
