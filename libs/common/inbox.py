@@ -151,3 +151,29 @@ def _is(receipt: Receipt) -> tuple[sa.ColumnElement[bool], ...]:
         inbox.c.schema_name == receipt.schema_name,
         inbox.c.event_id == receipt.event_id,
     )
+
+
+@dataclass(frozen=True)
+class Event:
+    """What became of a durable message, as operators see it."""
+
+    event_id: str
+    run_id: str | None
+    repository: str | None
+    status: str
+    reason: str | None
+    patterns: Sequence[str]
+    item_ids: Sequence[UUID]
+    failures: int
+    first_seen_at: datetime
+    terminal_at: datetime | None
+
+
+async def find_events(engine: AsyncEngine, tenant: str, *, status: str | None, limit: int) -> list[Event]:
+    """The newest events of a tenant."""
+    columns = [inbox.c[name] for name in Event.__dataclass_fields__]
+    query = sa.select(*columns).where(inbox.c.tenant == tenant).order_by(inbox.c.first_seen_at.desc()).limit(limit)
+    if status is not None:
+        query = query.where(inbox.c.status == status)
+    async with engine.connect() as connection:
+        return [Event(**row) for row in (await connection.execute(query)).mappings()]

@@ -5,13 +5,16 @@ Tracebacks never show local variables: they would print memory text (structlog's
 
 import logging
 import sys
+from pathlib import Path
 from typing import Literal
 
 import structlog
 
 
-def configure_logging(level: str = "INFO", style: Literal["json", "console"] = "json") -> None:
-    """Sends structlog and the standard library's loggers to stderr in one shape."""
+def configure_logging(
+    level: str = "INFO", style: Literal["json", "console"] = "json", file: Path | None = None
+) -> None:
+    """Sends structlog and the standard library's loggers to stderr, or to a file, in one shape."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -32,7 +35,7 @@ def configure_logging(level: str = "INFO", style: Literal["json", "console"] = "
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.FileHandler(file, encoding="utf-8") if file else logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -21,6 +21,8 @@ async def provision_bus(settings: CommonSettings) -> None:
         client = await broker.connect()
         await provision_streams(client, replicas=settings.nats_replicas, lease_seconds=settings.lease_seconds)
     except (OSError, NatsError, TimeoutError) as error:
-        raise SetupIncomplete(f"NATS does not answer at {settings.nats_url}. Start it, or set LOREBUS_NATS_URL.") from error
+        raise SetupIncomplete(
+            f"NATS does not answer at {settings.nats_url}. Start it, or set LOREBUS_NATS_URL."
+        ) from error
     finally:
         await broker.stop()

@@ -1,7 +1,6 @@
 """Running services: one or more in a process, started together, stopped without losing what is in flight."""
 
 import asyncio
-import contextlib
 import signal
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -68,16 +67,21 @@ class Program(Generic[SettingsT]):
 AnyProgram = Program[Any]
 
 
-async def serve(programs: Sequence[AnyProgram], *, on_ready: Callable[[], None] = lambda: None) -> None:
+async def serve(programs: Sequence[AnyProgram]) -> None:
     """Runs the programs until SIGTERM or SIGINT. Raises the error of a program that cannot go on."""
     settings = CommonSettings()
     configure_logging(settings.log_level, settings.log_format)
+    stopping = stop_signal()
+    async with running(programs, settings) as failed:
+        await stop_or_failure(stopping, failed)
+
+
+def stop_signal() -> asyncio.Event:
+    """Set by SIGTERM and SIGINT from now on."""
     stopping = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopping.set)
-    async with running(programs, settings) as failed:
-        on_ready()
-        await _first_of(stopping.wait(), failed)
+    return stopping
 
 
 @asynccontextmanager
@@ -187,10 +191,10 @@ async def _watch(service: str, task: Task, failed: "asyncio.Future[None]") -> No
         raise
 
 
-async def _first_of(stop: Awaitable[object], failed: "asyncio.Future[None]") -> None:
-    stopping = asyncio.ensure_future(stop)
-    done, _ = await asyncio.wait({stopping, failed}, return_when=asyncio.FIRST_COMPLETED)
-    stopping.cancel()
-    with contextlib.suppress(asyncio.CancelledError):
-        if failed in done:
-            await failed
+async def stop_or_failure(stopping: asyncio.Event, failed: "asyncio.Future[None]") -> None:
+    """Waits for either; raises what failed."""
+    stop = asyncio.create_task(stopping.wait())
+    await asyncio.wait({stop, failed}, return_when=asyncio.FIRST_COMPLETED)
+    stop.cancel()
+    if failed.done():
+        failed.result()

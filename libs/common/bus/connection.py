@@ -23,7 +23,7 @@ async def _on_error(error: Exception) -> None:
 
 
 async def _on_disconnect() -> None:
-    _log.warning("bus.disconnected")
+    _log.info("bus.disconnected")
 
 
 async def _on_reconnect() -> None:

@@ -9,7 +9,7 @@ is forgotten at a restart. FastStream's default policy would drop a message at i
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -36,16 +36,16 @@ FAILURES_MAX = 5
 CLAIMS_MAX = 50
 """A message that takes its service down each time it is handled is given up as well."""
 
-_DELAYS_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
+DELAYS_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
 _OUTAGES = (GateUnavailable, EmbedderUnavailable, StoreUnavailable)
 
 MessageT = TypeVar("MessageT", bound=Envelope)
 
 
-def retry_delay_seconds(deliveries: int, jitter: float) -> float:
-    """1 s to 5 min, growing with each delivery, spread by up to a quarter (`jitter` in 0..1)."""
-    step = _DELAYS_SECONDS[min(max(deliveries, 1), len(_DELAYS_SECONDS)) - 1]
-    return step * (1 + jitter / 4)
+def retry_delay_seconds(tries: int, delays_seconds: Sequence[float] = DELAYS_SECONDS) -> float:
+    """Grows with each try, spread by up to a quarter so that copies do not come back all at once."""
+    step = delays_seconds[min(max(tries, 1), len(delays_seconds)) - 1]
+    return step * random.uniform(1, 1.25)  # noqa: S311 - spreads load, hides nothing
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,14 @@ class Consumer(Generic[MessageT]):
         *,
         lease_seconds: float,
         handling_seconds_max: float = 180.0,
+        delays_seconds: Sequence[float] = DELAYS_SECONDS,
     ) -> None:
         self._of = consumption
         self._inbox = inbox
         self._dead_letters = dead_letters
         self._heartbeat_seconds = lease_seconds / 3
         self._handling_seconds_max = handling_seconds_max
+        self._delays_seconds = delays_seconds
 
     def subscribe(self, broker: NatsBroker, *, concurrency: int) -> None:
         broker.subscriber(
@@ -100,7 +102,7 @@ class Consumer(Generic[MessageT]):
             await delivered.raw_message.nak(delay=1)
             raise
         except (*_OUTAGES, SQLAlchemyError, OSError, TimeoutError) as error:
-            wait_seconds = retry_delay_seconds(deliveries, random.random())  # noqa: S311 - spreads load, hides nothing
+            wait_seconds = retry_delay_seconds(deliveries, self._delays_seconds)
             _log.warning("bus.postponed", service=self._of.service, error=type(error).__name__, seconds=wait_seconds)
         # A lost ack or nak only means another delivery.
         with suppress(OSError, TimeoutError):
@@ -193,4 +195,4 @@ class Consumer(Generic[MessageT]):
             await self._dead_letters.bury(claim, delivered, f"handling failed {failures} times: {type(error).__name__}")
             return None
         await self._inbox.count_failure(claim)
-        return retry_delay_seconds(failures, random.random())  # noqa: S311
+        return retry_delay_seconds(failures, self._delays_seconds)
