@@ -1,0 +1,1 @@
+"""The `lorebus` command: the top floor of the tree, which nothing imports."""
