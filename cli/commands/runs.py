@@ -1,0 +1,63 @@
+"""`lorebus runs`: what became of each event."""
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from cli.endpoints import DATA_DEFAULT, DataFolder, Tenant
+from cli.loading import new_app
+from cli.output import out, show_json, show_table
+from cli.running import run
+from cli.stores import open_database
+from libs.common.inbox import Event, find_events
+
+app = new_app()
+
+STYLES = {"written": "green", "skipped": "dim", "refused": "red", "dead": "bold red", "claimed": "yellow"}
+
+
+@app.command()
+def runs(
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, newest first.")] = 50,
+    status: Annotated[
+        str | None, typer.Option(help="Only those that are claimed, written, skipped, refused or dead.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="A JSON array on stdout.")] = False,
+    tenant: Tenant = "default",
+    data: DataFolder = DATA_DEFAULT,
+) -> None:
+    """Show what became of each event that was published.
+
+    Every acknowledged run ends in one state: a lesson was written, there was nothing to learn, the gate refused it,
+    or it is a dead letter; `claimed` means that the writer is at it.
+
+    Example: lorebus runs --status refused
+    """
+    if status is not None and status not in STYLES:
+        raise typer.BadParameter(f"--status is one of {', '.join(STYLES)}")
+    events = run(_find(data, tenant, status, limit))
+    if as_json:
+        show_json([_as_json(event) for event in events])
+    elif events:
+        show_table(("run", "repository", "status", "reason", "lessons", "first seen"), [_as_row(e) for e in events])
+    else:
+        out.print("Nothing was published yet. Try `lorebus publish FILE…`.")
+
+
+async def _find(data: DataFolder, tenant: str, status: str | None, limit: int) -> list[Event]:
+    async with open_database(data) as engine, asyncio.timeout(30):
+        return await find_events(engine, tenant, status=status, limit=limit)
+
+
+def _as_row(event: Event) -> tuple[object, ...]:
+    reason = ", ".join(filter(None, [event.reason, *event.patterns]))
+    lessons = " ".join(str(id_) for id_ in event.item_ids)
+    seen = f"{event.first_seen_at:%Y-%m-%d %H:%M:%S}"
+    state = Text(event.status, style=STYLES[event.status])
+    return event.run_id or event.event_id, event.repository or "", state, reason, lessons, seen
+
+
+def _as_json(event: Event) -> dict[str, Any]:
+    return {**event.__dict__, "item_ids": [str(id_) for id_ in event.item_ids]}
