@@ -1,0 +1,42 @@
+"""One threshold for every embedding model: similarities are read against a fixed background of 256 texts.
+
+A cosine of .7 means much under one model and nothing under another, and long queries lie nearer to everything than
+short ones. How far a cosine stands out from the query's cosines to texts that have nothing to do with it carries over.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Vectors = npt.NDArray[np.float32]
+
+SETTING_DEFAULT = 0.7
+Z_DEFAULT = 3.0
+SD_MIN = 1e-3
+"""Keeps z finite for an empty query, whose cosines are all equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """Mean and standard deviation of a query's cosines to the background texts."""
+
+    mean: float
+    sd: float
+
+    def z(self, cosine: float) -> float:
+        return (cosine - self.mean) / max(self.sd, SD_MIN)
+
+
+def measure_background(query: Vectors, background: Vectors) -> Background:
+    """Unit vectors in: `query` of shape (d,), `background` of shape (n, d)."""
+    cosines = background @ query
+    return Background(float(cosines.mean()), float(cosines.std()))
+
+
+def z_of_setting(setting: float) -> float:
+    """The z that a similarity setting stands for: linear through (0, 0) and (0.7, 3).
+
+    So the seed's settings keep their numbers and their order: 0.6 is lenient (2.6), 0.85 strict (3.6).
+    """
+    return setting * Z_DEFAULT / SETTING_DEFAULT
