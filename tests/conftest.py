@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -134,6 +135,13 @@ async def other_bus(servers: CommonSettings, open_folder: Path) -> AsyncIterator
     await provision_bus(settings)
     yield settings
     await server.stop()
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @pytest.fixture

@@ -12,6 +12,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 Check = Callable[[], Awaitable[dict[str, str]]]
+Link = Callable[[], bool]
+
+DISCONNECTED_SECONDS_MAX = 60.0
+"""So long a service may be off the bus before it asks to be restarted."""
 
 
 class Health:
@@ -20,11 +24,23 @@ class Health:
     def __init__(self, started: float) -> None:
         self._started = started
         self._checks: dict[str, Check] = {}
+        self._links: dict[str, Link] = {}
+        self._off_since: dict[str, float] = {}
         self.start_seconds = 0.0
         self._is_serving = False
 
-    def add(self, service: str, check: Check) -> None:
+    def add(self, service: str, check: Check, is_connected: Link) -> None:
         self._checks[service] = check
+        self._links[service] = is_connected
+
+    def is_alive(self, now: float) -> bool:
+        """False when a service has been off the bus for a minute; `now` is monotonic."""
+        for service, is_connected in self._links.items():
+            if is_connected():
+                self._off_since.pop(service, None)
+            else:
+                self._off_since.setdefault(service, now)
+        return all(now - since < DISCONNECTED_SECONDS_MAX for since in self._off_since.values())
 
     def mark_ready(self) -> None:
         self.start_seconds = time.monotonic() - self._started
@@ -58,7 +74,8 @@ async def serve_health(health: Health, host: str, port: int) -> AsyncGenerator[N
     """Answers /healthz (the process lives) and /readyz (its services work) while the block runs."""
 
     async def live(_request: Request) -> JSONResponse:
-        return JSONResponse({"status": "ok"})
+        is_alive = health.is_alive(time.monotonic())
+        return JSONResponse({"status": "ok" if is_alive else "disconnected"}, status_code=200 if is_alive else 503)
 
     async def ready(_request: Request) -> JSONResponse:
         is_ready, report = await health.report()

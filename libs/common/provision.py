@@ -1,10 +1,7 @@
 """Everything that an installation needs before its services start: schema, streams, consumers. Safe to repeat."""
 
-from nats.errors import Error as NatsError
-
-from libs.common.bus.connection import create_broker
+from libs.common.bus.connection import connect, create_broker
 from libs.common.bus.streams import provision_streams
-from libs.common.errors import SetupIncomplete
 from libs.common.migrate import migrate_database
 from libs.common.settings import CommonSettings
 
@@ -18,11 +15,7 @@ async def provision(settings: CommonSettings) -> None:
 async def provision_bus(settings: CommonSettings) -> None:
     broker = create_broker(settings.nats_url, "migrate")
     try:
-        client = await broker.connect()
+        client = await connect(broker, settings.nats_url)
         await provision_streams(client, replicas=settings.nats_replicas, lease_seconds=settings.lease_seconds)
-    except (OSError, NatsError, TimeoutError) as error:
-        raise SetupIncomplete(
-            f"NATS does not answer at {settings.nats_url}. Start it, or set LOREBUS_NATS_URL."
-        ) from error
     finally:
         await broker.stop()

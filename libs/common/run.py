@@ -17,7 +17,7 @@ from nats.errors import Error as NatsError
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from libs.common.bus.connection import create_broker
+from libs.common.bus.connection import connect, create_broker
 from libs.common.bus.streams import check_streams
 from libs.common.database import create_engine
 from libs.common.errors import SetupIncomplete
@@ -27,6 +27,8 @@ from libs.common.migrate import check_schema
 from libs.common.settings import CommonSettings
 
 _log = structlog.get_logger("run")
+
+STREAM_MISSES_MAX = 3
 
 Task = Callable[[], Awaitable[None]]
 
@@ -108,8 +110,11 @@ async def _run_program(
     async with _resources(program.name, settings) as resources:
         await _check_setup(resources)
         service = await program.build(resources)
-        tasks = [asyncio.create_task(_watch(service.name, task, failed)) for task in service.tasks]
-        health.add(service.name, lambda: _is_working(resources))
+        tasks = [
+            asyncio.create_task(_watch(service.name, task, failed))
+            for task in (*service.tasks, lambda: _guard_streams(resources))
+        ]
+        health.add(service.name, lambda: _is_working(resources), lambda: resources.client.is_connected)
         await resources.broker.start()
         try:
             yield
@@ -133,18 +138,11 @@ async def _resources(name: str, settings: SettingsT) -> AsyncGenerator[Resources
     )
     broker = create_broker(settings.nats_url, name)
     try:
-        client = await _connect(broker, settings.nats_url)
+        client = await connect(broker, settings.nats_url)
         yield Resources(name=name, settings=settings, broker=broker, engine=engine, client=client)
     finally:
         await broker.stop()
         await engine.dispose()
-
-
-async def _connect(broker: NatsBroker, url: str) -> Client:
-    try:
-        return await broker.connect()
-    except (OSError, NatsError, TimeoutError) as error:
-        raise SetupIncomplete(f"NATS does not answer at {url}. Start it, or set LOREBUS_NATS_URL.") from error
 
 
 async def _check_setup(resources: Resources[Any]) -> None:
@@ -156,6 +154,24 @@ async def _check_setup(resources: Resources[Any]) -> None:
             f"Postgres does not answer ({type(error).__name__}). Start it, or set LOREBUS_DATABASE_URL."
         ) from error
     await check_streams(resources.client)
+
+
+async def _guard_streams(resources: Resources[Any]) -> None:
+    """Raises when a stream or consumer stays away: FastStream would ask for it 3,700 times a second, for ever."""
+    misses = 0
+    while misses < STREAM_MISSES_MAX:
+        await asyncio.sleep(resources.settings.streams_check_seconds)
+        try:
+            await check_streams(resources.client)
+        except SetupIncomplete as error:
+            misses += 1
+            if misses == STREAM_MISSES_MAX:
+                raise
+            _log.warning("run.streams_missing", service=resources.name, reason=str(error))
+        except (OSError, NatsError, TimeoutError):
+            continue  # no answer is an outage, and outages end
+        else:
+            misses = 0
 
 
 async def _is_working(resources: Resources[Any]) -> dict[str, str]:

@@ -137,6 +137,7 @@ memory_vectors = sa.Table(
     sa.Column("scope_id", sa.Integer, nullable=False),
     sa.Column("active", sa.Boolean, nullable=False),
     sa.Column("created_at", Timestamp, nullable=False),
+    sa.Column("terms_total", sa.SmallInteger, nullable=False),
     sa.Column("embedding", HalfVector, nullable=False),
     sa.CheckConstraint("abs(l2_norm(embedding) - 1) < 0.01", name="unit_length"),
     sa.Index(
@@ -144,10 +145,10 @@ memory_vectors = sa.Table(
         "scope_id",
         "model_id",
         "item_id",
-        postgresql_include=["created_at", "embedding"],
+        postgresql_include=["created_at", "terms_total", "embedding"],
         postgresql_where=sa.text("active"),
     ),
-    comment="Unit vectors by (item, model), read index-only by scope",
+    comment="What a scan of a scope reads, index-only: unit vectors by (item, model), age and length",
 )
 
 memory_terms = sa.Table(

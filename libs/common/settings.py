@@ -23,6 +23,8 @@ class CommonSettings(BaseSettings):
     """Only for hosted models that can be asked for a length."""
     lease_seconds: float = Field(default=15.0, ge=1.0)
     """How long a claimed event may go without a heartbeat before another copy takes it over."""
+    streams_check_seconds: float = Field(default=5.0, gt=0)
+    """How often a service looks whether its streams and consumers are still there."""
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """Where /healthz and /readyz answer; none by default."""

@@ -139,16 +139,22 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("subject", ["recall.request", "recall.search", "recall.explain"])
 @pytest.mark.parametrize("body", INVALID.values(), ids=INVALID.keys())
 async def test_a_question_that_makes_no_sense_is_answered_with_the_reason(
-    installation: Installation, subject: str, body: bytes
+    installation: Installation, body: bytes
 ) -> None:
-    if subject != "recall.request" and b"repository" in body:
-        pytest.skip("these fields are ignored by this question")
-    reply = await raw_answer(installation.settings.nats_url, subject, body)
+    reply = await raw_answer(installation.settings.nats_url, "recall.request", body)
     assert (reply["degraded"], reply["reason"]) == (True, "invalid_request")
     assert reply["detail"]
+
+
+@pytest.mark.parametrize("subject", ["recall.search", "recall.explain"])
+@pytest.mark.parametrize("body", [b"{", b"7", b"{}"])
+async def test_the_agents_tools_are_told_what_was_wrong_too(
+    installation: Installation, subject: str, body: bytes
+) -> None:
+    reply = await raw_answer(installation.settings.nats_url, subject, body)
+    assert (reply["degraded"], reply["reason"]) == (True, "invalid_request")
 
 
 async def test_a_question_of_another_tenant_sees_none_of_ours(
@@ -400,6 +406,7 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
             row["id"],
             float(np.dot(row["embedding"].to_numpy().astype(np.float32), asked.vector)),
             frozenset(row["terms"]),
+            len(row["terms"]),
         )
         for row in items
     ]
@@ -460,7 +467,7 @@ with crowd as (
     where i.id = cast(:template as uuid) and s.key = :key
     returning id, scope_id, created_at
 )
-insert into memory_vectors (item_id, model_id, scope_id, active, created_at, embedding)
-select c.id, v.model_id, c.scope_id, true, c.created_at, v.embedding
+insert into memory_vectors (item_id, model_id, scope_id, active, created_at, terms_total, embedding)
+select c.id, v.model_id, c.scope_id, true, c.created_at, v.terms_total, v.embedding
 from crowd c, memory_vectors v where v.item_id = cast(:template as uuid)
 """

@@ -30,7 +30,7 @@ STREAMS = (
         subjects=_with_tenants(subjects.RUN_FINISHED),
         max_age=7 * _DAY_SECONDS,
         max_bytes=2048 * _MIB,
-        max_msg_size=256 * 1024,
+        max_msg_size=(256 + 4) * 1024,  # a payload of 256 KiB and its headers
         discard=DiscardPolicy.NEW,
         duplicate_window=600.0,
     ),

@@ -262,6 +262,7 @@ def upgrade() -> None:
         sa.Column("scope_id", sa.Integer(), nullable=False),
         sa.Column("active", sa.Boolean(), nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
+        sa.Column("terms_total", sa.SmallInteger(), nullable=False),
         sa.Column("embedding", HalfVector(), nullable=False),
         sa.CheckConstraint("abs(l2_norm(embedding) - 1) < 0.01", name=op.f("memory_vectors_unit_length_check")),
         sa.ForeignKeyConstraint(
@@ -269,14 +270,14 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["model_id"], ["embedding_models.id"], name=op.f("memory_vectors_model_id_fkey")),
         sa.PrimaryKeyConstraint("item_id", "model_id", name=op.f("memory_vectors_pkey")),
-        comment="Unit vectors by (item, model), read index-only by scope",
+        comment="What a scan of a scope reads, index-only: unit vectors by (item, model), age and length",
     )
     op.create_index(
         "memory_vectors_scan",
         "memory_vectors",
         ["scope_id", "model_id", "item_id"],
         unique=False,
-        postgresql_include=["created_at", "embedding"],
+        postgresql_include=["created_at", "terms_total", "embedding"],
         postgresql_where=sa.text("active"),
     )
     # Vectors stay in line, whatever their length; the scan's index carries them anyway.
