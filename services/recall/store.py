@@ -84,13 +84,13 @@ class RecallStore:
             scope_id = await self._find_scope_id(driver, question.scope)
             if scope_id is None:
                 return []
-            rows: list[asyncpg.Record] = await driver.fetch(RECALL, *statement_values(question, scope_id))
-        return [Found(**dict(row)) for row in rows]
+            rows = cast("list[dict[str, Any]]", await driver.fetch(RECALL, *statement_values(question, scope_id)))
+        return [Found(**row) for row in rows]
 
     async def _find_scope_id(self, driver: asyncpg.Connection, scope: ScopeName) -> int | None:
         """Remembered, since a scope keeps its number for ever and the planner likes to know it."""
         if scope not in self._scope_ids:
-            found: int | None = await driver.fetchval(FIND_SCOPE, scope.tenant, scope.kind, scope.key)
+            found = cast("int | None", await driver.fetchval(FIND_SCOPE, scope.tenant, scope.kind, scope.key))
             if found is None:
                 return None
             if len(self._scope_ids) >= SCOPES_REMEMBERED_MAX:

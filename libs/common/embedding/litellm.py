@@ -1,9 +1,14 @@
 """Hosted embedding models through LiteLLM. Importing it costs seconds, so only `choose` loads this module."""
 
+# The extra is not installed where types are checked:
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import litellm
+import numpy.typing as npt
+from openai import OpenAIError
 
 from libs.common.embedding.port import Vectors, normalise
 from libs.common.errors import EmbedderUnavailable
@@ -22,16 +27,23 @@ class LiteLlmEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
         try:
-            answer = await litellm.aembedding(
-                model=self._model,
-                input=list(texts),
-                timeout=_TIMEOUT_SECONDS,
-                num_retries=_RETRIES,
-                **self._options,
+            answer = cast(
+                "Any",
+                await litellm.aembedding(
+                    model=self._model,
+                    input=list(texts),
+                    timeout=_TIMEOUT_SECONDS,
+                    num_retries=_RETRIES,
+                    **self._options,
+                ),
             )
-        except litellm.exceptions.APIError as error:
+        # LiteLLM's errors have no base of their own; all of them derive from its client library's.
+        except OpenAIError as error:
             raise EmbedderUnavailable(f"{self._model} did not embed: {type(error).__name__}") from error
-        return normalise([row["embedding"] for row in answer.data])
+        rows = [cast("npt.ArrayLike", row["embedding"]) for row in answer.data]
+        if len(rows) != len(texts):
+            raise EmbedderUnavailable(f"{self._model} answered {len(rows)} vectors for {len(texts)} texts")
+        return normalise(rows)
 
 
 def create(model: str, dimensions: int | None) -> LiteLlmEmbedder:

@@ -22,7 +22,7 @@ class Embedder(Protocol):
         ...
 
 
-def normalise(vectors: npt.ArrayLike) -> Vectors:
+def normalise(vectors: npt.ArrayLike | Sequence[npt.ArrayLike]) -> Vectors:
     """Rows of length 1. A row without direction (no known word) becomes the first axis, far from all texts."""
     rows = np.array(vectors, dtype=np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)

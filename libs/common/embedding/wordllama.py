@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import cast
 
+import numpy.typing as npt
 import wordllama
 from wordllama import WordLlama
 
@@ -28,7 +30,7 @@ class WordLlamaEmbedder:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, list(texts))
 
     def _embed(self, texts: list[str]) -> Vectors:
-        return normalise(self._model.embed(texts))
+        return normalise(cast("npt.ArrayLike", self._model.embed(texts)))
 
 
 def create(_model: str, _dimensions: int | None) -> WordLlamaEmbedder:
