@@ -138,6 +138,27 @@ async def other_bus(servers: CommonSettings, open_folder: Path) -> AsyncIterator
 
 
 @pytest.fixture
+async def empty_database(servers: CommonSettings) -> AsyncIterator[str]:
+    """The address of a database of its own, without a schema."""
+    name = f"test_{uuid4().hex[:8]}"
+    admin = create_engine(servers.database_url, "tests")
+    async with admin.connect() as connection:
+        await connection.execution_options(isolation_level="AUTOCOMMIT")
+        await connection.execute(sa.text(f"create database {name}"))
+        yield servers.database_url.rsplit("/", 1)[0] + f"/{name}"
+        await connection.execute(sa.text(f"drop database {name} with (force)"))
+    await admin.dispose()
+
+
+@pytest.fixture
+async def apart(other_bus: CommonSettings, empty_database: str) -> CommonSettings:
+    """A bus and a database of its own: no service of the session moves its facts or takes its events."""
+    settings = other_bus.model_copy(update={"database_url": empty_database})
+    await provision(settings)
+    return settings
+
+
+@pytest.fixture
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -83,18 +83,23 @@ def outages_as_store_unavailable() -> Generator[None]:
 
 async def check_pgvector(connection: AsyncConnection) -> None:
     """Raises SetupIncomplete when the extension is missing, cannot be had, or is older than 0.8."""
-    version = await connection.scalar(
+    version: str | None = await connection.scalar(
         sa.text(
             "select coalesce(max(installed_version), max(default_version))"
             " from pg_available_extensions where name = 'vector'"
         )
     )
+    check_version(version)
+
+
+def check_version(version: str | None) -> None:
+    """Judges pgvector's version, None where the server does not have it."""
     if version is None:
         raise SetupIncomplete(
             "This Postgres has no pgvector. Install pgvector 0.8 or newer on the server"
             " (image pgvector/pgvector, package postgresql-NN-pgvector), then run `lorebus migrate` again."
         )
-    if tuple(int(part) for part in str(version).split(".")[:2]) < PGVECTOR_MIN:
+    if tuple(int(part) for part in version.split(".")[:2]) < PGVECTOR_MIN:
         raise SetupIncomplete(
             f"This Postgres has pgvector {version}; Lorebus needs 0.8 or newer. Upgrade the package on the"
             " server, run `ALTER EXTENSION vector UPDATE` in the database, then `lorebus migrate` again."

@@ -26,6 +26,7 @@ from services.recall.app import PROGRAM as RECALL
 from services.recall.rules import MATCHED_NOTE, ScopeName, bars_of
 from services.recall.statement import RECALL as RECALL_STATEMENT
 from services.recall.store import Question, RecallStore, statement_values
+from services.writer.app import PROGRAM as WRITER
 
 LOGS = {
     "module": "> node build.js\nError: Cannot find module 'fast-glob'\nnpm ERR! code ELIFECYCLE\n",
@@ -206,7 +207,7 @@ async def test_explain_says_that_a_lesson_was_superseded(installation: Installat
     assert reply.lesson.status == "superseded"
 
 
-@pytest.mark.parametrize("lesson_id", [str(uuid4()), "not-an-id"])
+@pytest.mark.parametrize("lesson_id", ["00000000-0000-5000-8000-000000000000", "not-an-id"])
 async def test_explain_of_an_unknown_lesson_finds_none(
     installation: Installation, repository: str, lesson_id: str
 ) -> None:
@@ -295,26 +296,22 @@ async def test_a_hung_gate_costs_the_items_not_the_answer(
 
 
 async def test_a_stored_lesson_that_a_new_pattern_matches_is_dropped_and_reported_once(
-    other_bus: CommonSettings, installation: Installation, repository: str
+    apart: CommonSettings, repository: str
 ) -> None:
-    event = await installation.publish(ci_run(repository, LOGS["compiler"]))
-    lesson_id = str(event.item_ids[0])
-    label = f"test-{uuid4().hex[:6]}"
-    pattern = {"label": label, "source": "strlcpy", "must_match": ["strlcpy"], "must_not_match": ["x"]}
-    async with installation.engine.begin() as connection:
-        await connection.execute(sa.insert(gate_patterns).values(**pattern, is_built_in=False))
-    try:
-        async with run_services(other_bus, GATE, RECALL) as stricter:
-            replies = [await stricter.recall(repository, "implicit declaration strlcpy") for _ in range(2)]
-            explained = await stricter.memory.explain(lesson_id, repository=repository)
-            await stricter.facts("recall_dropped", ids=[lesson_id])
-            told = [fact async for fact in _told(stricter, "recall_dropped")]
-    finally:
+    async with run_services(apart, GATE, WRITER) as installation:
+        event = await installation.publish(ci_run(repository, LOGS["compiler"]))
+        pattern = {"label": "test.strlcpy", "source": "strlcpy", "must_match": ["strlcpy"], "must_not_match": ["x"]}
         async with installation.engine.begin() as connection:
-            await connection.execute(sa.delete(gate_patterns).where(gate_patterns.c.label == label))
+            await connection.execute(sa.insert(gate_patterns).values(**pattern, is_built_in=False))
+    lesson_id = str(event.item_ids[0])
+    async with run_services(apart, GATE, RECALL) as stricter:
+        replies = [await stricter.recall(repository, "implicit declaration strlcpy") for _ in range(2)]
+        explained = await stricter.memory.explain(lesson_id, repository=repository)
+        await stricter.facts("recall_dropped", ids=[lesson_id])
+        told = [fact async for fact in _told(stricter, "recall_dropped")]
     assert [(reply.items, reply.dropped) for reply in replies] == [([], 1)] * 2
     assert [fact["ids"] for fact in told] == [[lesson_id]]
-    assert told[0]["patterns"] == [label]
+    assert told[0]["patterns"] == ["test.strlcpy"]
     assert told[0]["security"] == "MEMORY_RECALL_DROPPED"
     assert explained.lesson is not None
     assert explained.lesson.summary == MATCHED_NOTE

@@ -151,10 +151,10 @@ class ImpatientGateSettings(GateSettings):
 
 
 async def test_a_scan_that_was_not_whole_refuses_as_an_outage_not_as_an_attack(
-    other_bus: CommonSettings, repository: str
+    apart: CommonSettings, repository: str
 ) -> None:
     impatient_gate = Program("gate", ImpatientGateSettings, GATE.build)
-    async with run_services(other_bus, impatient_gate, WRITER) as installation:
+    async with run_services(apart, impatient_gate, WRITER) as installation:
         event = await installation.publish(ci_run(repository, LOG.format(n=10)))
         fact = await installation.facts("write_scan_unavailable", event_id=event.event_id)
     assert (event.status, event.reason) == ("refused", "incomplete")

@@ -1,0 +1,113 @@
+"""What recall decides."""
+
+from datetime import UTC, datetime, timedelta
+from math import inf
+from uuid import UUID
+
+import pytest
+
+from libs.common.domain.calibration import Background
+from services.recall.rules import (
+    MATCHED_NOTE,
+    UNSCANNED_NOTE,
+    Found,
+    Stored,
+    bars_of,
+    build_explained,
+    build_reply,
+    build_search_reply,
+    clamp_limit,
+    created_after,
+    withhold,
+    without,
+)
+
+NOW = datetime(2026, 11, 30, tzinfo=UTC)
+BACKGROUND = Background(mean=0.2, sd=0.1)
+
+
+def found(number: int, **fields: object) -> Found:
+    known = {"failure_type": "CI_FAILURE", "confidence": 0.9, "run_id": "r", "similarity": 0.5, "coverage": 0.3}
+    return Found(id=UUID(int=number), summary=f"lesson {number}", created_at=NOW, **(known | fields))
+
+
+@pytest.mark.parametrize(("asked", "given"), [(50, 10), (10, 10), (5, 5), (0, 1), (-1, 1)])
+def test_the_limit_is_held_between_one_and_ten(asked: int, given: int) -> None:
+    assert clamp_limit(asked) == given
+
+
+def test_the_default_setting_stands_three_deviations_off_the_background() -> None:
+    assert bars_of(0.7, BACKGROUND).cosine_min == pytest.approx(0.5)
+
+
+def test_zero_lets_everything_through() -> None:
+    assert bars_of(0, BACKGROUND).cosine_min == -inf
+
+
+def test_without_an_age_limit_everything_is_young_enough() -> None:
+    assert created_after(NOW, 0) < NOW - timedelta(days=300_000)
+
+
+def test_an_age_limit_counts_days_back_from_now() -> None:
+    assert created_after(NOW, 7) == NOW - timedelta(days=7)
+
+
+def test_what_is_dropped_leaves_a_gap_and_the_order() -> None:
+    items = [found(1), found(2), found(3)]
+    assert [item.id.int for item in without(items, {str(UUID(int=2))})] == [1, 3]
+
+
+def test_a_low_confidence_is_labelled_and_no_grade_is_not() -> None:
+    reply = build_reply([found(1, confidence=0.3), found(2, confidence=None), found(3, confidence=0.5)], dropped=0)
+    assert [item.low_confidence for item in reply.items] == [True, False, False]
+    assert "[CI_FAILURE, low confidence]" in reply.block
+
+
+def test_a_lesson_without_a_failure_type_is_general() -> None:
+    assert "- [GENERAL] (lesson " in build_reply([found(1, failure_type=None)], dropped=0).block
+
+
+def test_no_items_make_no_block() -> None:
+    assert build_reply([], dropped=2).block == ""
+    assert build_reply([], dropped=2).dropped == 2
+
+
+def test_search_rounds_the_similarity_to_three_decimals() -> None:
+    reply = build_search_reply(build_reply([found(1, similarity=0.123456)], dropped=0))
+    assert reply.lessons[0].similarity == 0.123
+
+
+def stored(**fields: object) -> Stored:
+    known = {
+        "repository": "a/b",
+        "summary": "s",
+        "rationale": "r",
+        "failure_type": None,
+        "confidence": None,
+        "created_at": NOW,
+        "run_id": "run",
+        "agent_key": "commitToMemory",
+        "metadata": {"outcome": "MERGED", "evidence": {"quote": "q", "head_sha": "abc"}},
+        "is_superseded": False,
+        "is_consolidated": False,
+    }
+    return Stored(id=UUID(int=1), **(known | fields))
+
+
+@pytest.mark.parametrize(
+    ("is_superseded", "is_consolidated", "status"),
+    [(False, False, "active"), (False, True, "consolidated"), (True, False, "superseded"), (True, True, "superseded")],
+)
+def test_superseded_comes_before_consolidated_before_active(
+    is_superseded: bool, is_consolidated: bool, status: str
+) -> None:
+    assert stored(is_superseded=is_superseded, is_consolidated=is_consolidated).status == status
+
+
+def test_explain_withholds_each_text_that_was_not_cleared() -> None:
+    lesson = stored(merged_from=[(UUID(int=2), "source")], replaced=[(UUID(int=3), "older")])
+    shown = withhold(lesson.texts(), matched={"summary", str(UUID(int=2))}, incomplete={"quote"})
+    explained = build_explained(lesson, shown)
+    assert explained.summary == explained.merged_from[0].summary == MATCHED_NOTE
+    assert explained.evidence == {"quote": UNSCANNED_NOTE, "head_sha": "abc"}
+    assert (explained.rationale, explained.replaced[0].summary) == ("r", "older")
