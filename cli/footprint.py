@@ -61,12 +61,9 @@ def measure_memory(owner: Owner) -> MemoryBytes | None:
         children = process.children(recursive=True)
     except psutil.Error:
         return None
-    by_program = {"postgres": 0, "nats-server": 0}
-    for child in children:
-        program = _program_of(child)
-        if program in by_program:
-            by_program[program] += _resident_bytes(child)
-    return MemoryBytes(lorebus=own, postgres=by_program["postgres"], nats=by_program["nats-server"])
+    postgres = sum(_shared_bytes(child) for child in children if _program_of(child) == "postgres")
+    nats = sum(_own_bytes(child) for child in children if _program_of(child) == "nats-server")
+    return MemoryBytes(lorebus=own, postgres=postgres, nats=nats)
 
 
 def _program_of(process: psutil.Process) -> str:
@@ -76,11 +73,17 @@ def _program_of(process: psutil.Process) -> str:
         return ""
 
 
-def _resident_bytes(process: psutil.Process) -> int:
-    """The proportional set size where the system tells it, else what is resident; 0 for one that has ended."""
+def _shared_bytes(process: psutil.Process) -> int:
+    """The proportional set size where the system tells it: Postgres' processes share most of their memory."""
     try:
-        return int(getattr(process.memory_full_info(), "pss", 0)) or process.memory_info().rss
-    except psutil.AccessDenied:
+        return int(getattr(process.memory_full_info(), "pss", 0)) or _own_bytes(process)
+    except psutil.Error:
+        return _own_bytes(process)
+
+
+def _own_bytes(process: psutil.Process) -> int:
+    """What is resident; 0 for a process that has ended."""
+    try:
         return process.memory_info().rss
     except psutil.Error:
         return 0

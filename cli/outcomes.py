@@ -34,18 +34,22 @@ class Outcome:
 async def wait_outcomes(tap: Tap, event_ids: Collection[str], timeout_seconds: float) -> dict[str, Outcome]:
     """The outcome of each event, or of those that ended in time."""
     outcomes: dict[str, Outcome] = {}
-    open_ids = set(event_ids)
     try:
         async with asyncio.timeout(timeout_seconds):
-            while open_ids:
-                fact = await anext(tap)
-                if fact.kind in TERMINAL_KINDS and fact.payload.get("event_id") in open_ids:
-                    outcome = Outcome.of(fact)
-                    outcomes[outcome.event_id] = outcome
-                    open_ids.remove(outcome.event_id)
+            while open_ids := set(event_ids) - outcomes.keys():
+                outcome = await _next_outcome(tap, open_ids)
+                outcomes[outcome.event_id] = outcome
     except TimeoutError:
         return outcomes
     return outcomes
+
+
+async def _next_outcome(tap: Tap, event_ids: Collection[str]) -> Outcome:
+    """The next end of one of these events."""
+    while True:
+        fact = await anext(tap)
+        if fact.kind in TERMINAL_KINDS and fact.payload.get("event_id") in event_ids:
+            return Outcome.of(fact)
 
 
 def _detail(payload: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ def show_opening(machine: Machine) -> None:
 
 
 def show_publishing(files: Sequence[Path]) -> None:
-    _show_heading(f"1  {len(files)} runs of coding agents have finished and are published")
+    _show_heading(f"1  Finished runs of coding agents are published: {len(files)}")
 
 
 def show_runs(runs: Sequence[PublishedRun]) -> None:

@@ -38,6 +38,7 @@ from cli.checks import (
 )
 from cli.commands.doctor import render_json, render_verdict
 from cli.footprint import MemoryBytes, Owner, find_owner, measure_memory
+from cli.own_servers import RealServersNamed, refuse_real_servers
 
 WRITTEN = ".lorebus/endpoints.json"
 FOUND = Addresses(
@@ -125,7 +126,7 @@ class TestBus:
         assert judge_answer(Answer("gate", 0.1)) == Check("gate answers", "ok", "in 100 ms")
         assert judge_answer(Answer("gate", 0.9)).state == "warn"
         silent = judge_answer(Answer("gate", 2.0, "NoRespondersError"))
-        assert silent == Check("gate answers", "fail", "NoRespondersError", f"start the gate: {START}")
+        assert silent == Check("gate answers", "fail", "NoRespondersError", f"no gate runs: {START}")
 
 
 class TestStore:
@@ -208,6 +209,17 @@ class TestReport:
     def test_json_where_nothing_runs(self) -> None:
         report = render_json([self.FAIL], Owner(7, 4.5, lives=False), None)
         assert (report["ok"], report["start_seconds"], report["memory_bytes"]) == (False, None, None)
+
+
+class TestOwnServers:
+    def test_samples_stay_away_from_real_servers(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.chdir(tmp_path)
+        for name in ("LOREBUS_NATS_URL", "LOREBUS_DATABASE_URL"):
+            monkeypatch.delenv(name, raising=False)
+        refuse_real_servers("demo")
+        monkeypatch.setenv("LOREBUS_DATABASE_URL", "postgresql://real/lorebus")
+        with pytest.raises(RealServersNamed, match="not on those of LOREBUS_DATABASE_URL"):
+            refuse_real_servers("demo")
 
 
 class TestOwner:

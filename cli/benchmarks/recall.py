@@ -1,0 +1,154 @@
+"""How long a recall takes, against the least that any question on this bus takes.
+
+Everything runs in this process and on one event loop, as `lorebus up` runs it: the services, the client, and the
+empty service on a broker connection of its own. Postgres and nats-server are processes of their own, durable.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lorebus import Lorebus, LorebusError
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from cli.benchmarks.filling import Filling
+from cli.benchmarks.parts import LIMIT, Parts, Prepared, subscribe_echo
+from cli.benchmarks.runs import Failure
+from cli.benchmarks.timing import Timing, measure
+from cli.one_machine import PROGRAMS, Machine, Ports, one_machine
+from cli.output import notes
+from cli.own_servers import refuse_real_servers
+from libs.common.bus.connection import create_broker
+from libs.common.database import create_engine
+from libs.common.domain.lexical import count_documents, tokenize
+from libs.common.embedding.choose import create_embedder
+from libs.common.embedding.models import background_texts, open_model
+from libs.common.gate_client import GateClient
+from libs.common.run import AnyProgram
+from services.recall.settings import RecallSettings
+from services.recall.store import RecallStore
+from services.writer.settings import WriterSettings
+
+REPOSITORY = "bench/large"
+SMALLER = {f"bench/small-{size}": size for size in (3, 10, 20, 40, 80)}
+QUESTIONS_MAX = 50
+WARM_UP = 30
+SEED = 20_261_130
+EMPTY_FACTOR = 4
+PART_SECONDS_MAX = 10.0
+
+
+class KeepAllSettings(WriterSettings):
+    """Lessons of one kind look alike: supersession would thin them out."""
+
+    writer_supersede_similarity_min: float = 1.0
+
+
+class PatientRecallSettings(RecallSettings):
+    """A slow answer is to be measured, not cut off."""
+
+    recall_gate_timeout_seconds: float = PART_SECONDS_MAX
+    recall_store_timeout_seconds: float = PART_SECONDS_MAX
+
+
+class TooFewQuestions(LorebusError):
+    """No question found enough lessons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was measured. `ratio`: recall against its bound, 1 or less is good."""
+
+    lessons: int
+    repeats: int
+    timings: dict[str, Timing]
+
+    @property
+    def bound_ms(self) -> float:
+        return EMPTY_FACTOR * self.timings["empty"].p50_ms + self.timings["embed"].p50_ms
+
+    @property
+    def ratio(self) -> float:
+        return self.timings["recall"].p50_ms / self.bound_ms
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "lessons": self.lessons,
+            "repeats": self.repeats,
+            "parts": {name: asdict(timing) for name, timing in self.timings.items()},
+            "bound_ms": self.bound_ms,
+            "ratio": self.ratio,
+            "ok": self.ratio <= 1,
+        }
+
+
+async def bench_recall(lessons: int, repeats: int) -> Report:
+    refuse_real_servers("bench")
+    with tempfile.TemporaryDirectory(prefix="lorebus-bench-") as folder:
+        await asyncio.to_thread(Path(folder).chmod, 0o711)  # the servers' user has to pass through
+        async with _machine(Path(folder) / "data") as machine, _parts(machine) as (parts, engine):
+            failures = await Filling(parts.memory, engine).fill({REPOSITORY: lessons, **SMALLER}, SEED)
+            asked = await _choose_questions(parts, failures[REPOSITORY])
+            return Report(lessons, repeats, await _measure(parts, asked, repeats))
+
+
+@asynccontextmanager
+async def _machine(data: Path) -> AsyncGenerator[Machine]:
+    programs: list[AnyProgram] = [
+        PROGRAMS["gate"],
+        replace(PROGRAMS["writer"], settings=KeepAllSettings),
+        replace(PROGRAMS["recall"], settings=PatientRecallSettings),
+    ]
+    with notes.status("starting Postgres, NATS and the services"):
+        stack = AsyncExitStack()
+        machine = await stack.enter_async_context(one_machine(data, Ports(), programs=programs))
+    async with stack:
+        yield machine
+
+
+@asynccontextmanager
+async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
+    settings = PatientRecallSettings()
+    engine = create_engine(machine.database_url, "bench", connections_max=2)
+    broker = create_broker(machine.nats_url, "bench")
+    subscribe_echo(broker)
+    await broker.start()
+    try:
+        async with Lorebus(machine.nats_url, name="lorebus-bench") as memory:
+            parts = Parts(
+                memory=memory,
+                gate=GateClient(broker, PART_SECONDS_MAX),
+                store=RecallStore(engine, PART_SECONDS_MAX),
+                model=await open_model(engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
+                words=count_documents(tokenize(text) for text in background_texts()),
+                settings=settings,
+                repository=REPOSITORY,
+            )
+            yield parts, engine
+    finally:
+        await broker.stop()
+        await engine.dispose()
+
+
+async def _choose_questions(parts: Parts, failures: Sequence[Failure]) -> list[Prepared]:
+    """Questions that find the full number of lessons, spread over the scope."""
+    chosen: list[Prepared] = []
+    for failure in failures[:: max(1, len(failures) // (2 * QUESTIONS_MAX))]:
+        prepared = await parts.prepare(failure.question)
+        if len(prepared.found) == LIMIT:
+            chosen.append(prepared)
+    if not chosen:
+        raise TooFewQuestions(f"no question finds {LIMIT} lessons among {len(failures)}: ask for more with --lessons")
+    return chosen[:QUESTIONS_MAX]
+
+
+async def _measure(parts: Parts, asked: Sequence[Prepared], repeats: int) -> dict[str, Timing]:
+    columns = (TextColumn("measuring"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
+        bar = progress.add_task("measuring", total=WARM_UP + repeats)
+        return await measure(parts.of(asked), repeats, WARM_UP, lambda: progress.advance(bar), lingering={"recall"})

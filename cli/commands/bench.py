@@ -1,0 +1,81 @@
+"""`lorebus bench`: measures this machine, with servers of its own in a temporary folder."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from cli.benchmarks.recall import EMPTY_FACTOR, Report, bench_recall
+from cli.loading import new_app
+from cli.output import out, plain, show_json
+from cli.running import FAILED, run
+
+app = new_app()
+
+PARTS = {
+    "empty": "empty request-reply",
+    "query": "query: words, background",
+    "embed": "embedding",
+    "statement": "statement (Postgres)",
+    "screen": "gate.screen of what was found",
+    "render": "reply and prompt block",
+    "recall": "whole recall over the bus",
+}
+"""By the name of the part in `--json`, in the order of the table."""
+
+
+@app.callback()
+def bench() -> None:
+    """Measure this machine, with servers of its own in a temporary folder."""
+
+
+@app.command()
+def recall(
+    lessons: Annotated[int, typer.Option(min=10, max=100_000, help="How many lessons the scope holds.")] = 1_000,
+    repeats: Annotated[int, typer.Option(min=20, max=100_000, help="How often each part is measured.")] = 300,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """How long a recall takes, and its parts.
+
+    Stores synthetic lessons over the bus, then measures the parts in turn, so that a busy machine slows all of them
+    alike. A recall is to take no longer than four empty request-replies and one embedding; the exit code is 1 when
+    it does.
+
+    Example: lorebus bench recall --lessons 1000
+    """
+    report = run(bench_recall(lessons, repeats))
+    if as_json:
+        show_json(report.as_json())
+    else:
+        show_report(report)
+    if report.ratio > 1:
+        raise typer.Exit(FAILED)
+
+
+def show_report(report: Report) -> None:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("part")
+    for column in ("p50 ms", "p95 ms", "own CPU ms"):
+        table.add_column(column, justify="right")
+    for name, words in PARTS.items():
+        timing = report.timings[name]
+        figures = (timing.p50_ms, timing.p95_ms, timing.cpu_p50_ms)
+        table.add_row(words, *(f"{figure:.2f}" for figure in figures), style="bold" if name == "recall" else "")
+    out.print(table)
+    out.print(
+        plain(
+            f"\n{report.lessons} lessons in the scope, {report.repeats} of each part in turn; services, client and "
+            "the empty service share one process and one event loop. Own CPU is that of this process; the rest is "
+            "Postgres, nats-server and waiting.",
+            "dim",
+        )
+    )
+    out.print(plain(render_verdict(report), "green" if report.ratio <= 1 else "bold red"))
+
+
+def render_verdict(report: Report) -> str:
+    verdict = "holds" if report.ratio <= 1 else "does not hold"
+    return (
+        f"recall {report.timings['recall'].p50_ms:.2f} ms / ({EMPTY_FACTOR} x empty + embedding = "
+        f"{report.bound_ms:.2f} ms) = {report.ratio:.2f}: at most 1 {verdict}"
+    )
