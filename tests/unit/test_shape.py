@@ -5,6 +5,7 @@ passing it. Tests are not measured.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -31,6 +32,11 @@ EXCEPTIONS = {
     "libs/common/migrations/versions": "a migration lists tables, top to bottom, and is never changed",
     "libs/common/embedding/choose.py": "sets a variable for LiteLLM and reads none",
 }
+"""Files that are not measured."""
+DEEP = {
+    "cli/outcomes.py wait_outcomes": "a deadline around a loop: try, timeout, while, if",
+}
+"""Functions that may nest deeper."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
@@ -60,6 +66,10 @@ def functions() -> dict[str, Function]:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, Function)
     }
+
+
+def without_line(name: str) -> str:
+    return re.sub(r":\d+", "", name)
 
 
 def line_count(function: Function) -> int:
@@ -107,7 +117,9 @@ def test_functions_take_few_parameters() -> None:
 
 def test_blocks_are_flat() -> None:
     depths = {name: nesting(function) for name, function in functions().items()}
-    assert {name: depth for name, depth in depths.items() if depth > NESTING_MAX} == {}
+    assert {
+        name: depth for name, depth in depths.items() if depth > NESTING_MAX and without_line(name) not in DEEP
+    } == {}
 
 
 @pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
