@@ -28,7 +28,7 @@ from lorebus.contracts.runs import RunFinished
 from wordllama import WordLlama
 
 from libs.common.domain.calibration import measure_background
-from libs.common.domain.lexical import Frequencies, count_documents, tokenize
+from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
 from libs.common.domain.relevance import Candidate, Gate, Ranked, gate_of_setting, rank_items, recall_items
 from services.writer.evidence import build_evidence, skip_reason
@@ -125,7 +125,7 @@ class Bench:
         return Item(run_id, self.embed([lesson.summary])[0], frozenset(words))
 
     def frequencies_of(self, items: Iterable[Item]) -> Frequencies:
-        return count_documents(item.terms for item in items) + self.common
+        return count_documents(item.terms for item in items)
 
     def ask(self, text: str, repository: str) -> list[Ranked[str]]:
         query = prepare_query(text, self.common, repository)
@@ -136,7 +136,8 @@ class Bench:
             for item in self.scopes[repository]
         ]
         background = measure_background(vector, self.background)
-        return rank_items(candidates, query.terms, self.frequencies[repository], background)
+        weights = weigh_terms(query.terms, self.frequencies[repository], self.common)
+        return rank_items(candidates, weights, background)
 
     def ask_everywhere(self, question: Question) -> Asked:
         others = sorted(set(self.scopes) - set(question.repositories))

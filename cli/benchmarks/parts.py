@@ -66,6 +66,7 @@ class Parts:
     async def prepare(self, text: str) -> Prepared:
         query = prepare_query(text, self.words, self.repository)
         [vector] = await self.model.embedder.embed([query.embed_text])
+        background = measure_background(vector, self.model.background)
         question = Question(
             scope=ScopeName(TENANT, "swe-lessons", self.repository),
             model_id=self.model.id,
@@ -74,7 +75,8 @@ class Parts:
             terms_known=[self.words.documents.get(term, 0) for term in query.terms],
             background_size=self.words.size,
             created_after=created_after(datetime.now(UTC), 0),
-            bars=bars_of(self.settings.recall_similarity_min, measure_background(vector, self.model.background)),
+            background=background,
+            bars=bars_of(self.settings.recall_similarity_min, background),
             limit=LIMIT,
         )
         return Prepared(text, query, question, await self.store.find_fitting(question))

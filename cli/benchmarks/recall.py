@@ -122,7 +122,7 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
         async with Lorebus(machine.nats_url, name="lorebus-bench") as memory:
             parts = Parts(
                 memory=memory,
-                gate=GateClient(broker, PART_SECONDS_MAX),
+                gate=GateClient(await broker.connect(), PART_SECONDS_MAX),
                 store=RecallStore(engine, PART_SECONDS_MAX),
                 model=await open_model(engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
                 words=count_documents(tokenize(text) for text in background_texts()),

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from faststream.nats import NatsBroker
 from lorebus.contracts.gate import TEXT_BYTES_MAX, TEXTS_MAX, Origin, ScreenedText, ScreenReply, ScreenRequest
 from lorebus.contracts.subjects import GATE_SCREEN
 from lorebus.errors import InvalidMessage, MemoryUnavailable
+from nats.aio.client import Client
 
 from libs.common.bus.ask import ask
 from libs.common.errors import GateUnavailable
@@ -33,8 +33,8 @@ class Screening:
 class GateClient:
     """Asks `gate.screen` in batches."""
 
-    def __init__(self, broker: NatsBroker, timeout_seconds: float) -> None:
-        self._broker = broker
+    def __init__(self, client: Client, timeout_seconds: float) -> None:
+        self._client = client
         self._timeout_seconds = timeout_seconds
 
     async def screen(
@@ -55,7 +55,7 @@ class GateClient:
 
     async def _ask(self, request: ScreenRequest) -> ScreenReply:
         try:
-            reply = await ask(self._broker, GATE_SCREEN, request, ScreenReply, timeout_seconds=self._timeout_seconds)
+            reply = await ask(self._client, GATE_SCREEN, request, ScreenReply, timeout_seconds=self._timeout_seconds)
         except (MemoryUnavailable, InvalidMessage) as error:
             raise GateUnavailable(str(error)) from error
         if reply.status != "ok":

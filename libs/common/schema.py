@@ -43,6 +43,7 @@ scopes = sa.Table(
     sa.Column("key", sa.Text, nullable=False),
     sa.Column("team_id", sa.Text),
     sa.Column("org_id", sa.Text),
+    sa.Column("items_active", sa.Integer, nullable=False, server_default="0"),
     sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
     sa.UniqueConstraint("tenant", "kind", "key"),
     sa.CheckConstraint("kind in ('swe-lessons', 'channel-memory', 'agent-memory')", name="kind"),
@@ -159,6 +160,16 @@ memory_terms = sa.Table(
     sa.Column("item_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
     sa.Index("memory_terms_item_id_idx", "item_id"),
     comment="The words that find an active item; memory_items.terms restores them when it is active again",
+)
+
+scope_terms = sa.Table(
+    "scope_terms",
+    metadata,
+    sa.Column("scope_id", sa.Integer, primary_key=True),
+    sa.Column("term", sa.Text, primary_key=True),
+    sa.Column("documents", sa.Integer, nullable=False),
+    sa.CheckConstraint("documents >= 0", name="documents"),
+    comment="In how many active items of a scope each word stands; counted by libs.common.active_items",
 )
 
 memory_sources = sa.Table(

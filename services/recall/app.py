@@ -32,7 +32,7 @@ async def build(resources: Resources[RecallSettings]) -> Service:
     journal = Journal(store, relay)
     service = RecallService(
         store=store,
-        gate=GateClient(resources.broker, settings.recall_gate_timeout_seconds),
+        gate=GateClient(resources.client, settings.recall_gate_timeout_seconds),
         lookups=Lookups(
             model=await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
             background_words=count_documents(tokenize(text) for text in background_texts()),

@@ -12,6 +12,8 @@ _log = structlog.get_logger("recall")
 
 BACKLOG_MAX = 10_000
 BATCH_MAX = 200
+BATCH_SECONDS = 0.2
+"""How long the first record of a batch waits for others: by then its own answer has long gone out."""
 
 
 class Journal:
@@ -31,6 +33,7 @@ class Journal:
     async def run(self) -> None:
         while True:
             first = await self._records.get()
+            await asyncio.sleep(BATCH_SECONDS)
             await self._write([first, *self._waiting()])
 
     async def flush(self) -> None:

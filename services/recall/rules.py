@@ -17,7 +17,7 @@ from lorebus.contracts.recall import (
     SearchReply,
 )
 
-from libs.common.domain.calibration import SD_MIN, Background
+from libs.common.domain.calibration import Background
 from libs.common.domain.fence import FencedItem, render_block
 from libs.common.domain.memory import is_low_confidence
 from libs.common.domain.relevance import gate_of_setting
@@ -71,7 +71,7 @@ def bars_of(setting: float, background: Background) -> Bars:
     gate = gate_of_setting(setting)
     if gate is None:
         return Bars(cosine_min=-inf, coverage_min=0.0)
-    return Bars(background.mean + gate.z_min * max(background.sd, SD_MIN), gate.coverage_min)
+    return Bars(background.mean + gate.z_min * background.deviation, gate.coverage_min)
 
 
 def created_after(now: datetime, age_days_max: int) -> datetime:

@@ -118,6 +118,7 @@ class RecallService:
         model, words = self._lookups.model, self._lookups.background_words
         query = prepare_query(request.query, words, scope.key)
         [vector] = await model.embedder.embed([query.embed_text])
+        background = measure_background(vector, model.background)
         setting = self._settings.recall_similarity_min if request.similarity_min is None else request.similarity_min
         return Question(
             scope=scope,
@@ -127,7 +128,8 @@ class RecallService:
             terms_known=[words.documents.get(term, 0) for term in query.terms],
             background_size=words.size,
             created_after=created_after(datetime.now(UTC), self._settings.recall_age_days_max),
-            bars=bars_of(setting, measure_background(vector, model.background)),
+            background=background,
+            bars=bars_of(setting, background),
             limit=clamp_limit(request.limit),
         )
 

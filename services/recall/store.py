@@ -17,6 +17,9 @@ from pgvector import HalfVector
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.database import outages_as_store_unavailable
+from libs.common.domain.calibration import Background
+from libs.common.domain.lexical import COMMON_FROM_SIZE, COMMON_SHARE
+from libs.common.domain.relevance import TERMS_TYPICAL, WORDS_WEIGHT
 from libs.common.errors import StoreUnavailable
 from libs.common.outbox import insert_events
 from libs.common.schema import memory_items, memory_sources, recall_log, scopes
@@ -38,12 +41,14 @@ class Question:
     """In how many background texts each term occurs."""
     background_size: int
     created_after: datetime
+    background: Background
+    """Of the query's cosines to texts that have nothing to do with it."""
     bars: Bars
     limit: int
 
 
 def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
-    """What the recall statement's $1 to $11 stand for."""
+    """What the recall statement's $1 to $17 stand for."""
     return (
         question.scope.tenant,
         scope_id,
@@ -53,9 +58,15 @@ def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
         question.terms,
         question.terms_known,
         question.background_size,
+        question.background.mean,
+        question.background.deviation,
         question.bars.cosine_min,
         question.bars.coverage_min,
         question.limit,
+        COMMON_FROM_SIZE,
+        COMMON_SHARE,
+        WORDS_WEIGHT,
+        TERMS_TYPICAL,
     )
 
 

@@ -23,7 +23,7 @@ async def build(resources: Resources[WriterSettings]) -> Service:
     relay = Relay(resources.engine, resources.client)
     service = WriterService(
         store=WriterStore(resources.engine, inbox, settings.writer_supersede_similarity_min),
-        gate=GateClient(resources.broker, settings.writer_gate_timeout_seconds),
+        gate=GateClient(resources.client, settings.writer_gate_timeout_seconds),
         model=await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
         relay=relay,
     )

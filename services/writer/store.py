@@ -14,11 +14,12 @@ from pgvector import HalfVector
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from libs.common.active_items import activate, deactivate
 from libs.common.database import lock_scope, outages_as_store_unavailable
 from libs.common.domain.memory import screened_text, text_hash
 from libs.common.inbox import Claim, Inbox, Outcome
 from libs.common.outbox import insert_events
-from libs.common.schema import gate_verdicts, memory_items, memory_terms, memory_vectors, scopes
+from libs.common.schema import gate_verdicts, memory_items, memory_vectors, scopes
 from services.writer.lesson import Lesson
 from services.writer.rules import Rival, Supersession, supersede
 
@@ -64,7 +65,7 @@ class WriterStore:
                 near = await self._find_near(connection, scope_id, new)
                 decision = supersede(Rival(new.id, new.evidence_at, new.event_id, new.origin_tier), near)
                 await self._insert_item(connection, scope_id, new, decision)
-                await self._deactivate(connection, decision.replaced, superseded_by=new.id)
+                await self._supersede(connection, scope_id, decision.replaced, superseded_by=new.id)
                 await self._inbox.settle(connection, claim, Outcome("written", item_ids=[new.id]))
                 await insert_events(connection, _facts(new, decision))
         return decision.replaced
@@ -112,25 +113,19 @@ class WriterStore:
         created = insert(memory_items).values(item).returning(memory_items.c.created_at)
         created_at = (await connection.execute(created)).scalar_one()
         vector = {"item_id": new.id, "model_id": new.model_id, "scope_id": scope_id, "created_at": created_at}
-        vector |= {"active": is_active, "terms_total": len(new.terms), "embedding": _half(new.embedding)}
+        vector |= {"active": False, "terms_total": len(new.terms), "embedding": _half(new.embedding)}
         await connection.execute(insert(memory_vectors).values(vector))
         if is_active:
-            await self._insert_terms(connection, scope_id, new.id)
+            await activate(connection, scope_id, [new.id])
 
-    async def _insert_terms(self, connection: AsyncConnection, scope_id: int, item_id: UUID) -> None:
-        terms = sa.func.unnest(memory_items.c.terms)
-        source = sa.select(sa.literal(scope_id), terms, memory_items.c.id).where(memory_items.c.id == item_id)
-        await connection.execute(insert(memory_terms).from_select(["scope_id", "term", "item_id"], source))
-
-    async def _deactivate(self, connection: AsyncConnection, ids: Sequence[UUID], *, superseded_by: UUID) -> None:
+    async def _supersede(
+        self, connection: AsyncConnection, scope_id: int, ids: Sequence[UUID], *, superseded_by: UUID
+    ) -> None:
         if not ids:
             return
         stamp = {"superseded_at": sa.func.now(), "superseded_by_id": superseded_by}
         await connection.execute(sa.update(memory_items).where(memory_items.c.id.in_(ids)).values(stamp))
-        await connection.execute(
-            sa.update(memory_vectors).where(memory_vectors.c.item_id.in_(ids)).values(active=False)
-        )
-        await connection.execute(sa.delete(memory_terms).where(memory_terms.c.item_id.in_(ids)))
+        await deactivate(connection, scope_id, ids)
 
 
 def _half(embedding: npt.NDArray[np.float32]) -> HalfVector:

@@ -11,7 +11,6 @@ import sqlalchemy as sa
 from conftest import Installation, run_services
 from lorebus.contracts.gate import TEXTS_MAX
 
-from libs.common.bus.connection import create_broker
 from libs.common.gate_client import GateClient
 from libs.common.run import Program
 from libs.common.schema import gate_patterns
@@ -56,11 +55,10 @@ async def test_a_question_that_makes_no_sense_is_answered(installation: Installa
 
 
 async def test_more_texts_than_one_question_may_hold_go_in_batches(installation: Installation) -> None:
-    broker = create_broker(installation.settings.nats_url, "tests")
-    await broker.connect()
+    client = await nats.connect(installation.settings.nats_url)
     many = {str(number): ATTACK if number % 50 == 0 else "fine" for number in range(TEXTS_MAX * 2 + 1)}
-    screening = await GateClient(broker, 5).screen("write", many, tenant="default")
-    await broker.stop()
+    screening = await GateClient(client, 5).screen("write", many, tenant="default")
+    await client.close()
     assert set(screening.matched) == {"0", "50", "100"}
 
 

@@ -14,7 +14,7 @@ from conftest import Installation, ci_run, run_services
 from lorebus.contracts.events import LessonsRetrieved
 
 from libs.common.domain.calibration import measure_background
-from libs.common.domain.lexical import Frequencies, count_documents, tokenize
+from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
 from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items, recall_items
 from libs.common.embedding.choose import create_embedder
@@ -368,6 +368,7 @@ def words() -> Frequencies:
 async def question(model: ServingModel, words: Frequencies, repository: str, text: str, setting: float) -> Question:
     query = prepare_query(text, words, repository)
     [vector] = await model.embedder.embed([query.embed_text])
+    background = measure_background(vector, model.background)
     return Question(
         scope=ScopeName("default", "swe-lessons", repository),
         model_id=model.id,
@@ -376,7 +377,8 @@ async def question(model: ServingModel, words: Frequencies, repository: str, tex
         terms_known=[words.documents.get(term, 0) for term in query.terms],
         background_size=words.size,
         created_after=datetime(1, 1, 1, tzinfo=UTC),
-        bars=bars_of(setting, measure_background(vector, model.background)),
+        background=background,
+        bars=bars_of(setting, background),
         limit=5,
     )
 
@@ -407,12 +409,8 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
         )
         for row in items
     ]
-    ranked = rank_items(
-        candidates,
-        asked.terms,
-        count_documents(row["terms"] for row in items) + words,
-        measure_background(asked.vector, model.background),
-    )
+    weights = weigh_terms(asked.terms, count_documents(row["terms"] for row in items), words)
+    ranked = rank_items(candidates, weights, asked.background)
     expected = recall_items(ranked, gate_of_setting(setting), 5)
     found = await RecallStore(installation.engine, 5).find_fitting(asked)
     assert [item.id for item in found] == [item.key for item in expected]

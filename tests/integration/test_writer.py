@@ -294,6 +294,28 @@ async def test_a_superseded_lesson_stays_in_the_table_inactive(installation: Ins
     assert vector == {"active": False}
 
 
+async def test_words_and_items_of_a_scope_are_counted_right(installation: Installation, repository: str) -> None:
+    for n in ("again", "again", "other", "again"):
+        await installation.publish(ci_run(repository, f"{LOG.format(n=n)} build {n} of the {n} parser failed"))
+    counted = await installation.rows(COUNTED.format(repository=repository))
+    true = await installation.rows(TRUE.format(repository=repository))
+    assert counted == true
+    assert len(true) > 5
+
+
+COUNTED = """
+    select term, documents, items_active from scope_terms join scopes on id = scope_id
+    where key = '{repository}' and documents > 0 order by term
+"""
+TRUE = """
+    select term, count(*) as documents, (select count(*) from memory_items i join scopes s on s.id = i.scope_id
+        where s.key = '{repository}' and i.superseded_at is null) as items_active
+    from (select unnest(terms) as term from memory_items i join scopes s on s.id = i.scope_id
+        where s.key = '{repository}' and i.superseded_at is null) as words
+    group by term order by term
+"""
+
+
 async def test_tenants_never_meet(installation: Installation, repository: str) -> None:
     async with Lorebus(installation.settings.nats_url, tenant="acme") as acme:
         event = await installation.publish(ci_run(repository, LOG.format(n=15)), memory=acme)

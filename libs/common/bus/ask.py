@@ -1,22 +1,25 @@
-"""Asking another service: one request, one typed reply or an error that says nobody answered."""
+"""Asking another service: one request, one typed reply or an error that says nobody answered.
+
+On the bare client: FastStream's publisher would add a fifth of the time and nothing that an answer needs.
+"""
 
 from typing import TypeVar
 
-from faststream.nats import NatsBroker
 from lorebus.contracts.envelope import Message, parse_message
 from lorebus.errors import MemoryUnavailable
+from nats.aio.client import Client
 from nats.errors import ConnectionClosedError, NoRespondersError, OutboundBufferLimitError
 
 ReplyT = TypeVar("ReplyT", bound=Message)
 
 
 async def ask(
-    broker: NatsBroker, subject: str, question: Message, reply: type[ReplyT], *, timeout_seconds: float
+    client: Client, subject: str, question: Message, reply: type[ReplyT], *, timeout_seconds: float
 ) -> ReplyT:
     """Raises MemoryUnavailable when nobody answers in time, InvalidMessage when the answer makes no sense."""
     body = question.model_dump_json(by_alias=True).encode()
     try:
-        answer = await broker.request(body, subject, timeout=timeout_seconds)
+        answer = await client.request(subject, body, timeout=timeout_seconds)
     except (TimeoutError, NoRespondersError, ConnectionClosedError, OutboundBufferLimitError) as error:
         raise MemoryUnavailable(f"{subject} was not answered: {type(error).__name__}") from error
-    return parse_message(reply, answer.body)
+    return parse_message(reply, answer.data)

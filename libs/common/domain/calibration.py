@@ -24,8 +24,13 @@ class Background:
     mean: float
     sd: float
 
+    @property
+    def deviation(self) -> float:
+        """The standard deviation, never so small that z grows without bound."""
+        return max(self.sd, SD_MIN)
+
     def z(self, cosine: float) -> float:
-        return (cosine - self.mean) / max(self.sd, SD_MIN)
+        return (cosine - self.mean) / self.deviation
 
 
 def measure_background(query: Vectors, background: Vectors) -> Background:

@@ -28,6 +28,10 @@ _SUFFIXES = (
 )  # fmt: skip
 _STEM_CHARS_MIN = 3
 
+COMMON_SHARE = 0.2
+COMMON_FROM_SIZE = 25
+"""In a smaller scope a fifth is a handful, and says nothing about how common a word is."""
+
 
 def stem(word: str) -> str:
     """One suffix off an English word, so that `fails`, `failed` and `failing` meet. Crude, but stable."""
@@ -91,12 +95,22 @@ def count_documents(documents: Iterable[Iterable[str]]) -> Frequencies:
     return Frequencies(size, counts)
 
 
-def coverage(query: Iterable[str], found: Iterable[str], frequencies: Frequencies) -> float:
-    """Which share of the query's weight the found terms carry: 0 none, 1 all.
+def weigh_terms(terms: Iterable[str], scope: Frequencies, background: Frequencies) -> dict[str, float]:
+    """How much each term of a query tells in this scope.
 
     A term weighs its idf squared, since it counts once for the query and once for the item (as in a tf-idf cosine):
-    two common words in common say much less than one rare one.
+    two common words in common say much less than one rare one. What stands in more than a fifth of a larger scope
+    cannot tell its items apart, and weighs nothing.
     """
-    weights = {term: frequencies.idf(term) ** 2 for term in query}
+    both = scope + background
+    return {term: 0.0 if is_common(term, scope) else both.idf(term) ** 2 for term in terms}
+
+
+def is_common(term: str, scope: Frequencies) -> bool:
+    return scope.size >= COMMON_FROM_SIZE and scope.documents.get(term, 0) > scope.size * COMMON_SHARE
+
+
+def coverage(weights: Mapping[str, float], found: Iterable[str]) -> float:
+    """Which share of the query's weight the found terms carry: 0 none, 1 all."""
     total = sum(weights.values())
     return sum(weights.get(term, 0.0) for term in set(found)) / total if total else 0.0

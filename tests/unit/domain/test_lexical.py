@@ -6,6 +6,7 @@ from libs.common.domain.lexical import (
     coverage,
     stem,
     tokenize,
+    weigh_terms,
 )
 
 
@@ -57,12 +58,29 @@ def test_a_rare_term_weighs_more_and_no_weight_is_negative():
 
 
 def test_coverage_is_the_share_of_the_weight_that_was_found():
-    counted = Frequencies(100, {"common": 90, "rare": 1})
-    assert coverage(["common", "rare"], ["common", "rare", "other"], counted) == 1
-    assert coverage(["common", "rare"], ["rare"], counted) > 0.9
-    assert coverage(["common", "rare"], ["common"], counted) < 0.1
+    weights = {"common": 1.0, "rare": 9.0}
+    assert coverage(weights, ["common", "rare", "other"]) == 1
+    assert coverage(weights, ["rare"]) == 0.9
+    assert coverage(weights, ["common"]) == 0.1
 
 
 def test_no_terms_cover_nothing():
-    assert coverage([], ["a"], Frequencies(0, {})) == 0
-    assert coverage(["a"], [], Frequencies(0, {})) == 0
+    assert coverage({}, ["a"]) == 0
+    assert coverage({"a": 1.0}, []) == 0
+
+
+def test_a_rare_word_outweighs_many_common_ones():
+    weights = weigh_terms(["common", "rare"], Frequencies(0, {}), Frequencies(100, {"common": 90, "rare": 1}))
+    assert weights["rare"] > 9 * weights["common"]
+
+
+def test_what_stands_in_more_than_a_fifth_of_a_large_scope_weighs_nothing():
+    scope = Frequencies(100, {"build": 21, "parser": 20})
+    weights = weigh_terms(["build", "parser"], scope, Frequencies(0, {}))
+    assert weights["build"] == 0
+    assert weights["parser"] > 0
+
+
+def test_in_a_small_scope_every_word_counts():
+    scope = Frequencies(24, {"build": 24})
+    assert weigh_terms(["build"], scope, Frequencies(256, {}))["build"] > 0

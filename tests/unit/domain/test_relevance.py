@@ -1,15 +1,16 @@
 import pytest
 
 from libs.common.domain.calibration import Background
-from libs.common.domain.lexical import Frequencies
+from libs.common.domain.lexical import Frequencies, weigh_terms
 from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items, recall_items
 
+NOTHING = Frequencies(0, {})
 WORDS = Frequencies(256, {"test": 90, "fail": 60})
 QUIET = Background(mean=0.1, sd=0.1)
 
 
 def recalled(candidates: list[Candidate[str]], terms: list[str], setting: float = 0.7, limit: int = 5) -> list[str]:
-    ranked = rank_items(candidates, terms, WORDS, QUIET)
+    ranked = rank_items(candidates, weigh_terms(terms, NOTHING, WORDS), QUIET)
     return [item.key for item in recall_items(ranked, gate_of_setting(setting), limit)]
 
 
@@ -54,11 +55,18 @@ def test_the_limit_cuts_after_the_gate():
 
 @pytest.mark.parametrize("size", [0, 1, 3_000])
 def test_scopes_of_any_size_are_ranked(size: int):
-    ranked = rank_items([Candidate(n, n / 10_000) for n in range(size)], ["x"], WORDS, QUIET)
+    ranked = rank_items([Candidate(n, n / 10_000) for n in range(size)], weigh_terms(["x"], NOTHING, WORDS), QUIET)
     assert [item.key for item in ranked] == list(reversed(range(size)))
 
 
 def test_without_a_background_the_words_alone_decide():
     items = [Candidate("near", 0.9), Candidate("worded", 0.0, frozenset({"libproc"}))]
-    ranked = rank_items(items, ["libproc"], WORDS, None)
+    ranked = rank_items(items, weigh_terms(["libproc"], NOTHING, WORDS), None)
     assert [item.key for item in recall_items(ranked, gate_of_setting(0.7), 5)] == ["worded"]
+
+
+def test_the_rank_of_an_item_does_not_depend_on_its_neighbours():
+    item, weights = Candidate("a", 0.4, frozenset({"libproc"})), weigh_terms(["libproc"], NOTHING, WORDS)
+    [alone] = rank_items([item], weights, QUIET)
+    among = rank_items([item, *(Candidate(str(n), n / 100) for n in range(50))], weights, QUIET)
+    assert alone in among

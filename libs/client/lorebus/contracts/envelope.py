@@ -77,7 +77,11 @@ def parse_message(kind: type[MessageT], body: bytes) -> MessageT:
 
     Raises InvalidMessage, whose text names fields and rules but repeats none of the content.
     """
-    return build_message(kind, parse_object(body))
+    try:
+        return kind.model_validate_json(body)
+    except ValidationError:
+        # Once more by way of a plain object: what is wrong is told apart there.
+        return build_message(kind, parse_object(body))
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

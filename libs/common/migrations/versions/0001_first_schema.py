@@ -141,6 +141,15 @@ def upgrade() -> None:
     )
     op.create_index("recall_log_tenant_run_id_idx", "recall_log", ["tenant", "run_id"], unique=False)
     op.create_table(
+        "scope_terms",
+        sa.Column("scope_id", sa.Integer(), nullable=False),
+        sa.Column("term", sa.Text(), nullable=False),
+        sa.Column("documents", sa.Integer(), nullable=False),
+        sa.CheckConstraint("documents >= 0", name=op.f("scope_terms_documents_check")),
+        sa.PrimaryKeyConstraint("scope_id", "term", name=op.f("scope_terms_pkey")),
+        comment="In how many active items of a scope each word stands; counted by libs.common.active_items",
+    )
+    op.create_table(
         "scopes",
         sa.Column("id", sa.Integer(), sa.Identity(always=False), nullable=False),
         sa.Column("tenant", sa.Text(), nullable=False),
@@ -148,6 +157,7 @@ def upgrade() -> None:
         sa.Column("key", sa.Text(), nullable=False),
         sa.Column("team_id", sa.Text(), nullable=True),
         sa.Column("org_id", sa.Text(), nullable=True),
+        sa.Column("items_active", sa.Integer(), server_default="0", nullable=False),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.CheckConstraint("kind in ('swe-lessons', 'channel-memory', 'agent-memory')", name=op.f("scopes_kind_check")),
         sa.PrimaryKeyConstraint("id", name=op.f("scopes_pkey")),
