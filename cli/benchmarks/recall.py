@@ -19,12 +19,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from cli.benchmarks.filling import Filling
 from cli.benchmarks.parts import LIMIT, Parts, Prepared, subscribe_echo
 from cli.benchmarks.runs import Failure
-from cli.benchmarks.timing import Timing, measure
+from cli.benchmarks.timing import TURN, Timing, measure
 from cli.one_machine import PROGRAMS, Machine, Ports, one_machine
 from cli.output import notes
 from cli.own_servers import refuse_real_servers
 from libs.common.bus.connection import create_broker
-from libs.common.database import create_engine
+from libs.common.database import create_engine, create_pool
 from libs.common.domain.lexical import count_documents, tokenize
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import background_texts, open_model
@@ -115,6 +115,7 @@ async def _machine(data: Path) -> AsyncGenerator[Machine]:
 async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
     settings = PatientRecallSettings()
     engine = create_engine(machine.database_url, "bench", connections_max=2)
+    pool = await create_pool(machine.database_url, "bench", connections_max=2)
     broker = create_broker(machine.nats_url, "bench")
     subscribe_echo(broker)
     await broker.start()
@@ -123,7 +124,7 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
             parts = Parts(
                 memory=memory,
                 gate=GateClient(await broker.connect(), PART_SECONDS_MAX),
-                store=RecallStore(engine, PART_SECONDS_MAX),
+                store=RecallStore(engine, pool, PART_SECONDS_MAX),
                 model=await open_model(engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
                 words=count_documents(tokenize(text) for text in background_texts()),
                 settings=settings,
@@ -132,6 +133,7 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
             yield parts, engine
     finally:
         await broker.stop()
+        await pool.close()
         await engine.dispose()
 
 
@@ -150,5 +152,5 @@ async def _choose_questions(parts: Parts, failures: Sequence[Failure]) -> list[P
 async def _measure(parts: Parts, asked: Sequence[Prepared], repeats: int) -> dict[str, Timing]:
     columns = (TextColumn("measuring"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
-        bar = progress.add_task("measuring", total=WARM_UP + repeats)
+        bar = progress.add_task("measuring", total=(WARM_UP + repeats) // TURN)
         return await measure(parts.of(asked), repeats, WARM_UP, lambda: progress.advance(bar), lingering={"recall"})

@@ -1,4 +1,8 @@
-"""Timing of several parts in turn, each round in another order: what disturbs the machine disturbs all of them."""
+"""Timing of several parts in turns of a few executions, each round in another order.
+
+What disturbs the machine disturbs all parts alike. Within a turn one execution follows the other, as a caller that
+asks again and again would see it; a part timed alone after a pause would mostly time cold caches.
+"""
 
 import asyncio
 import random
@@ -7,7 +11,8 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from statistics import quantiles
 
-SETTLE_SECONDS = 0.1
+TURN = 10
+SETTLE_SECONDS = 0.4
 """What a part leaves to be done behind its answer, such as a journal, must not slow the next one."""
 
 Part = Callable[[int], Awaitable[object]]
@@ -31,22 +36,28 @@ async def measure(
     *,
     lingering: Collection[str] = (),
 ) -> dict[str, Timing]:
-    """Each part `repeats` times after `warm_up` rounds that do not count. `lingering` parts go on behind their end."""
+    """Each part `repeats` times after `warm_up` ones that do not count. `lingering` parts go on behind their end."""
     wall: dict[str, list[float]] = {name: [] for name in parts}
     cpu: dict[str, list[float]] = {name: [] for name in parts}
     chance = random.Random(repeats)  # noqa: S311 - a benchmark repeats itself
-    for number in range(warm_up + repeats):
+    for first in range(0, warm_up + repeats, TURN):
         for name in chance.sample(list(parts), len(parts)):
-            computed, started = time.process_time(), time.perf_counter()
-            await parts[name](number)
-            passed = time.perf_counter() - started
-            if number >= warm_up:
-                wall[name].append(passed * 1000)
-                cpu[name].append((time.process_time() - computed) * 1000)
+            for number in range(first, first + TURN):
+                wall_ms, cpu_ms = await _time(parts[name], number)
+                if number >= warm_up:
+                    wall[name].append(wall_ms)
+                    cpu[name].append(cpu_ms)
             if name in lingering:
                 await asyncio.sleep(SETTLE_SECONDS)
         advance()
     return {name: summarise(wall[name], cpu[name]) for name in parts}
+
+
+async def _time(part: Part, number: int) -> tuple[float, float]:
+    """Milliseconds on the clock, and of this process' CPU."""
+    computed, started = time.process_time(), time.perf_counter()
+    await part(number)
+    return (time.perf_counter() - started) * 1000, (time.process_time() - computed) * 1000
 
 
 def summarise(wall_ms: list[float], cpu_ms: list[float]) -> Timing:

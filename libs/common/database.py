@@ -7,6 +7,7 @@ carries numpy arrays, and the `HalfVector` column type leaves them alone.
 from collections.abc import Generator
 from contextlib import contextmanager
 
+import asyncpg
 import sqlalchemy as sa
 from pgvector.asyncpg import register_vector
 from sqlalchemy import event
@@ -56,6 +57,26 @@ def create_engine(
     return engine
 
 
+async def create_pool(url: str, application_name: str, *, connections_max: int) -> asyncpg.Pool:
+    """A bare pool for the recall statement, at a third of the CPU that a query through SQLAlchemy takes.
+
+    Connections keep no state between statements, so that handing one back costs no round trip.
+    """
+    plain = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    return await asyncpg.create_pool(
+        plain,
+        min_size=1,
+        max_size=connections_max,
+        init=register_vector,
+        reset=_keep_state,
+        server_settings={"application_name": f"lorebus-{application_name}", "jit": "off"},
+    )
+
+
+async def _keep_state(_connection: object) -> None:
+    """Nothing to reset."""
+
+
 def _register_vectors(connection: sa.engine.interfaces.DBAPIConnection, _record: object) -> None:
     connection.run_async(register_vector)
 
@@ -64,10 +85,11 @@ def is_outage(error: BaseException) -> bool:
     """Whether the database, not the statement, is at fault: such errors are retried and never counted."""
     if isinstance(error, OSError | TimeoutError | PoolTimeout | InterfaceError | OperationalError):
         return True
-    if isinstance(error, DBAPIError):
-        state = str(getattr(error.orig, "sqlstate", "") or "")
-        return error.connection_invalidated or state.startswith(_CONNECTION_LOST) or state in {"40001", "40P01"}
-    return False
+    if isinstance(error, asyncpg.InterfaceError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
+        return True
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    state = str(getattr(cause, "sqlstate", "") or "")
+    return state.startswith(_CONNECTION_LOST) or state in {"40001", "40P01"}
 
 
 @contextmanager
@@ -75,7 +97,7 @@ def outages_as_store_unavailable() -> Generator[None]:
     """Translates a lost or slow database into StoreUnavailable; other errors pass."""
     try:
         yield
-    except (OSError, TimeoutError, PoolTimeout, DBAPIError) as error:
+    except (OSError, TimeoutError, PoolTimeout, DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         if is_outage(error):
             raise StoreUnavailable(f"Postgres did not answer: {type(error).__name__}") from error
         raise

@@ -5,7 +5,7 @@ from functools import partial
 from lorebus.contracts.gate import ScreenReply, ScreenRequest
 from lorebus.contracts.subjects import GATE_SCREEN
 
-from libs.common.bus.answer import Answerer
+from libs.common.bus.answer import Answerer, Answering
 from libs.common.bus.relay import Relay
 from libs.common.run import Program, Resources, Service
 from services.gate.patterns import load_builtin_patterns
@@ -19,14 +19,16 @@ async def build(resources: Resources[GateSettings]) -> Service:
     await store.upsert_builtin(load_builtin_patterns())
     service = GateService(store, resources.settings)
     await service.load()
-    Answerer(
+    answerer = Answerer(
         question=ScreenRequest,
         answer=service.screen,
         invalid=lambda reason: ScreenReply(status="invalid_request", reason=reason),
         broken=partial(ScreenReply, status="load_failed"),
-    ).subscribe(resources.broker, GATE_SCREEN, queue="gate")
+    )
+    answering = Answering(resources.client)
+    await answering.subscribe(GATE_SCREEN, "gate", answerer)
     relay = Relay(resources.engine, resources.client)
-    return Service(name="gate", tasks=[service.keep_loaded, relay.run])
+    return Service(name="gate", tasks=[service.keep_loaded, relay.run], stopping=[answering.stop])
 
 
 PROGRAM = Program(name="gate", settings=GateSettings, build=build)

@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 from lorebus.contracts.events import PatternQuarantined
 from lorebus.contracts.gate import ScreenedText, ScreenReply, ScreenRequest, ScreenVerdict
 
 from libs.common.errors import StoreUnavailable
+from services.gate.cache import VerdictCache, cache_key
 from services.gate.patterns import Pattern, PatternRejected, compile_pattern, pattern_set_version
 from services.gate.quarantine import Quarantine
 from services.gate.rules import verdict_of
@@ -28,11 +29,12 @@ INLINE_CHARS_MAX = 8_000
 class _PatternSet:
     version: str
     scanner: Scanner
+    known: VerdictCache
     loaded_at: float
 
 
 class GateService:
-    """gate.screen → each text against every pattern, off the event loop → verdicts"""
+    """gate.screen → what is known, the rest against every pattern → verdicts"""
 
     def __init__(self, store: GateStore, settings: GateSettings) -> None:
         self._store = store
@@ -42,15 +44,26 @@ class GateService:
         self._threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="gate-scan")
         self._reports: set[asyncio.Task[None]] = set()
 
-    async def screen(self, request: ScreenRequest, _tenant: str) -> ScreenReply:
+    async def screen(self, request: ScreenRequest, tenant: str) -> ScreenReply:
         pattern_set = self._set
         # A set that could not be read for too long may lack what was added since: then nothing is screened.
         if pattern_set is None or time.monotonic() - pattern_set.loaded_at > 2 * self._settings.gate_reload_seconds:
             return ScreenReply(status="load_failed")
-        scans = await self._scan(pattern_set.scanner, request.texts)
+        scans = await self._scan_unknown(pattern_set, request.tenant or tenant, request.texts)
         self._report_quarantined(scans)
         verdicts = [_build_verdict(text, scan) for text, scan in zip(request.texts, scans, strict=True)]
         return ScreenReply(status="ok", pattern_set=pattern_set.version, verdicts=verdicts)
+
+    async def _scan_unknown(self, patterns: _PatternSet, tenant: str, texts: Sequence[ScreenedText]) -> list[Scan]:
+        """What is known of each text, and scans of the rest."""
+        keys = [cache_key(tenant, text.text) for text in texts]
+        known = [patterns.known.find(key) for key in keys]
+        unknown = [text for text, scan in zip(texts, known, strict=True) if scan is None]
+        fresh = iter(await self._scan(patterns.scanner, unknown))
+        scans = [scan or next(fresh) for scan in known]
+        for key, scan in zip(keys, scans, strict=True):
+            patterns.known.keep(key, scan)
+        return scans
 
     async def _scan(self, scanner: Scanner, texts: Sequence[ScreenedText]) -> list[Scan]:
         """Off the event loop, unless the texts are so short that the way there takes longer than the scan."""
@@ -70,15 +83,13 @@ class GateService:
     async def load(self) -> None:
         patterns = _usable(await self._store.find_active())
         version = pattern_set_version(patterns)
-        if self._set is None or self._set.version != version:
-            _log.info("gate.patterns_loaded", pattern_set=version, count=len(patterns))
-            scanner = self._set_scanner(patterns)
-        else:
-            scanner = self._set.scanner
-        self._set = _PatternSet(version, scanner, time.monotonic())
-
-    def _set_scanner(self, patterns: Sequence[Pattern]) -> Scanner:
-        return Scanner(patterns, budget_seconds=self._settings.gate_scan_budget_ms / 1000, quarantine=self._quarantine)
+        if self._set is not None and self._set.version == version:
+            self._set = replace(self._set, loaded_at=time.monotonic())
+            return
+        budget_seconds = self._settings.gate_scan_budget_ms / 1000
+        scanner = Scanner(patterns, budget_seconds=budget_seconds, quarantine=self._quarantine)
+        self._set = _PatternSet(version, scanner, VerdictCache(), time.monotonic())
+        _log.info("gate.patterns_loaded", pattern_set=version, count=len(patterns))
 
     def _report_quarantined(self, scans: Sequence[Scan]) -> None:
         events = [

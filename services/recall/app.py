@@ -12,8 +12,9 @@ from lorebus.contracts.recall import (
     SearchRequest,
 )
 
-from libs.common.bus.answer import Answerer
+from libs.common.bus.answer import Answerer, Answering
 from libs.common.bus.relay import Relay
+from libs.common.database import create_pool
 from libs.common.domain.lexical import count_documents, tokenize
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import background_texts, open_model
@@ -27,7 +28,8 @@ from services.recall.store import RecallStore
 
 async def build(resources: Resources[RecallSettings]) -> Service:
     settings = resources.settings
-    store = RecallStore(resources.engine, settings.recall_store_timeout_seconds)
+    pool = await create_pool(settings.database_url, "recall", connections_max=settings.database_connections_max)
+    store = RecallStore(resources.engine, pool, settings.recall_store_timeout_seconds)
     relay = Relay(resources.engine, resources.client)
     journal = Journal(store, relay)
     service = RecallService(
@@ -40,9 +42,12 @@ async def build(resources: Resources[RecallSettings]) -> Service:
         journal=journal,
         settings=settings,
     )
+    answering = Answering(resources.client)
     for subject, answerer in _answerers(service).items():
-        answerer.subscribe(resources.broker, subject, queue="recall")
-    return Service(name="recall", tasks=[journal.run, relay.run], closing=[journal.flush])
+        await answering.subscribe(subject, "recall", answerer)
+    return Service(
+        name="recall", tasks=[journal.run, relay.run], stopping=[answering.stop], closing=[journal.flush, pool.close]
+    )
 
 
 def _answerers(service: RecallService) -> dict[str, Answerer[Any, Any]]:

@@ -20,7 +20,6 @@ from libs.common.database import outages_as_store_unavailable
 from libs.common.domain.calibration import Background
 from libs.common.domain.lexical import COMMON_FROM_SIZE, COMMON_SHARE
 from libs.common.domain.relevance import TERMS_TYPICAL, WORDS_WEIGHT
-from libs.common.errors import StoreUnavailable
 from libs.common.outbox import insert_events
 from libs.common.schema import memory_items, memory_sources, recall_log, scopes
 from services.recall.rules import Bars, Found, ScopeName, Stored
@@ -83,25 +82,30 @@ class RecallRecord:
 
 
 class RecallStore:
-    def __init__(self, engine: AsyncEngine, timeout_seconds: float) -> None:
+    """`pool` carries the recall statement, `engine` everything that is asked less often."""
+
+    def __init__(self, engine: AsyncEngine, pool: asyncpg.Pool, timeout_seconds: float) -> None:
         self._engine = engine
+        self._pool = pool
         self._timeout_seconds = timeout_seconds
         self._scope_ids: dict[ScopeName, int] = {}
 
     async def find_fitting(self, question: Question) -> list[Found]:
         """The items that fit, best first. Raises StoreUnavailable."""
-        async with self._in_time() as connection:
-            driver = cast("asyncpg.Connection", (await connection.get_raw_connection()).driver_connection)
-            scope_id = await self._find_scope_id(driver, question.scope)
-            if scope_id is None:
-                return []
-            rows = cast("list[dict[str, Any]]", await driver.fetch(RECALL, *statement_values(question, scope_id)))
+        with outages_as_store_unavailable():
+            async with asyncio.timeout(self._timeout_seconds):
+                scope_id = await self._find_scope_id(question.scope)
+                if scope_id is None:
+                    return []
+                rows = cast(
+                    "list[dict[str, Any]]", await self._pool.fetch(RECALL, *statement_values(question, scope_id))
+                )
         return [Found(**row) for row in rows]
 
-    async def _find_scope_id(self, driver: asyncpg.Connection, scope: ScopeName) -> int | None:
+    async def _find_scope_id(self, scope: ScopeName) -> int | None:
         """Remembered, since a scope keeps its number for ever and the planner likes to know it."""
         if scope not in self._scope_ids:
-            found = cast("int | None", await driver.fetchval(FIND_SCOPE, scope.tenant, scope.kind, scope.key))
+            found = cast("int | None", await self._pool.fetchval(FIND_SCOPE, scope.tenant, scope.kind, scope.key))
             if found is None:
                 return None
             if len(self._scope_ids) >= SCOPES_REMEMBERED_MAX:
@@ -174,9 +178,6 @@ class RecallStore:
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncGenerator[AsyncConnection]:
-        try:
-            with outages_as_store_unavailable():
-                async with asyncio.timeout(self._timeout_seconds), self._engine.connect() as connection:
-                    yield connection
-        except asyncpg.PostgresConnectionError as error:
-            raise StoreUnavailable(f"Postgres did not answer: {type(error).__name__}") from error
+        with outages_as_store_unavailable():
+            async with asyncio.timeout(self._timeout_seconds), self._engine.connect() as connection:
+                yield connection

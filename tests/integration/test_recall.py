@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
+import asyncpg
 import nats
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import sqlalchemy as sa
 from conftest import Installation, ci_run, run_services
 from lorebus.contracts.events import LessonsRetrieved
 
+from libs.common.database import create_pool
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
@@ -361,6 +363,13 @@ async def model(installation: Installation) -> ServingModel:
 
 
 @pytest.fixture(scope="module")
+async def pool(installation: Installation) -> AsyncIterator[asyncpg.Pool]:
+    pool = await create_pool(installation.settings.database_url, "tests", connections_max=2)
+    yield pool
+    await pool.close()
+
+
+@pytest.fixture(scope="module")
 def words() -> Frequencies:
     return count_documents(tokenize(text) for text in background_texts())
 
@@ -390,6 +399,7 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
     filled: tuple[str, dict[str, str]],
     model: ServingModel,
     words: Frequencies,
+    pool: asyncpg.Pool,
     text: str,
     setting: float,
 ) -> None:
@@ -412,24 +422,28 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
     weights = weigh_terms(asked.terms, count_documents(row["terms"] for row in items), words)
     ranked = rank_items(candidates, weights, asked.background)
     expected = recall_items(ranked, gate_of_setting(setting), 5)
-    found = await RecallStore(installation.engine, 5).find_fitting(asked)
+    found = await RecallStore(installation.engine, pool, 5).find_fitting(asked)
     assert [item.id for item in found] == [item.key for item in expected]
     assert [item.coverage for item in found] == pytest.approx([item.coverage for item in expected])
     assert [item.similarity for item in found] == pytest.approx([item.cosine for item in expected], abs=2e-3)
 
 
 async def test_what_is_older_than_the_age_limit_takes_no_place(
-    installation: Installation, filled: tuple[str, dict[str, str]], model: ServingModel, words: Frequencies
+    installation: Installation,
+    filled: tuple[str, dict[str, str]],
+    model: ServingModel,
+    words: Frequencies,
+    pool: asyncpg.Pool,
 ) -> None:
     asked = await question(model, words, filled[0], "error", 0)
     later = replace(asked, created_after=datetime.now(UTC) + timedelta(hours=1))
-    store = RecallStore(installation.engine, 5)
+    store = RecallStore(installation.engine, pool, 5)
     assert len(await store.find_fitting(asked)) == 5
     assert await store.find_fitting(later) == []
 
 
 async def test_a_crowded_neighbour_does_not_hide_a_small_scope_and_the_scan_stays_index_only(
-    installation: Installation, repository: str, model: ServingModel, words: Frequencies
+    installation: Installation, repository: str, model: ServingModel, words: Frequencies, pool: asyncpg.Pool
 ) -> None:
     """The seed's stated limitation: here the plan is an exact, index-only scan of the scope alone."""
     event = await installation.publish(ci_run(repository, LOGS["compiler"]))
@@ -446,7 +460,7 @@ async def test_a_crowded_neighbour_does_not_hide_a_small_scope_and_the_scan_stay
         scope_id = await driver.fetchval("select id from scopes where key = $1", repository)
         values = statement_values(asked, scope_id)
         plan = "\n".join(row[0] for row in await driver.fetch(f"explain (costs off) {RECALL_STATEMENT}", *values))
-    found = await RecallStore(installation.engine, 5).find_fitting(asked)
+    found = await RecallStore(installation.engine, pool, 5).find_fitting(asked)
     assert [str(item.id) for item in found] == [template]
     assert "Index Only Scan using memory_vectors_scan" in plan, plan
     assert "Seq Scan on memory_vectors" not in plan

@@ -1,20 +1,26 @@
 """Answering questions: whatever arrives and whatever breaks, the caller gets a typed reply in time.
 
-FastStream sends nothing at all when a handler raises; the caller would wait for its own time-out.
+On the bare client, not on FastStream: its subscriber handles one question after the other, so that one that waits
+for a hung gate would hold up all behind it, and it sends nothing at all when a handler raises.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import structlog
-from faststream.message import StreamMessage
-from faststream.nats import NatsBroker
 from lorebus.contracts.envelope import Message, parse_message
 from lorebus.contracts.subjects import tenant_of
 from lorebus.errors import InvalidMessage
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
 _log = structlog.get_logger("bus")
+
+AT_ONCE_MAX = 64
+"""Questions in work at once; more wait in the subscription, where other copies of the service can see the load."""
 
 QuestionT = TypeVar("QuestionT", bound=Message)
 ReplyT = TypeVar("ReplyT", bound=Message)
@@ -32,18 +38,7 @@ class Answerer(Generic[QuestionT, ReplyT]):
     broken: Callable[[], ReplyT]
     """The reply when answering failed for a reason nobody foresaw."""
 
-    def subscribe(self, broker: NatsBroker, subject: str, queue: str) -> None:
-        """Answers `subject` for the default tenant and `subject.<tenant>`, sharing the work within the queue group."""
-
-        async def respond(message: StreamMessage[Any]) -> bytes:
-            tenant = tenant_of(message.raw_message.subject, subject)
-            reply = await self._reply_to(message.body, tenant)
-            return reply.model_dump_json().encode()
-
-        for name in (subject, f"{subject}.*"):
-            broker.subscriber(name, queue=queue)(respond)
-
-    async def _reply_to(self, body: bytes, tenant: str) -> ReplyT:
+    async def reply_to(self, body: bytes, tenant: str) -> ReplyT:
         try:
             return await self.answer(parse_message(self.question, body), tenant)
         except InvalidMessage as error:
@@ -51,3 +46,42 @@ class Answerer(Generic[QuestionT, ReplyT]):
         except Exception as error:  # noqa: BLE001 - silence is the one answer that a caller cannot use
             _log.error("bus.answer_failed", question=self.question.__name__, error=type(error).__name__, exc_info=True)
             return self.broken()
+
+
+class Answering:
+    """Subscriptions of a service to questions, and the questions in work."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._subscriptions: list[Subscription] = []
+        self._slots = asyncio.Semaphore(AT_ONCE_MAX)
+        self._in_work: set[asyncio.Task[None]] = set()
+
+    async def subscribe(self, subject: str, queue: str, answerer: Answerer[Any, Any]) -> None:
+        """Answers `subject` for the default tenant and `subject.<tenant>`, sharing the work within the queue group."""
+
+        async def receive(message: Msg) -> None:
+            await self._slots.acquire()
+            task = asyncio.create_task(self._respond(message, subject, answerer))
+            self._in_work.add(task)
+            task.add_done_callback(self._finish)
+
+        for name in (subject, f"{subject}.*"):
+            self._subscriptions.append(await self._client.subscribe(name, queue=queue, cb=receive))
+
+    async def stop(self) -> None:
+        """Takes no more questions, and answers those that it has."""
+        for subscription in self._subscriptions:
+            await subscription.drain()
+        await asyncio.gather(*self._in_work, return_exceptions=True)
+
+    async def _respond(self, message: Msg, subject: str, answerer: Answerer[Any, Any]) -> None:
+        reply = await answerer.reply_to(message.data, tenant_of(message.subject, subject))
+        if message.reply:
+            await self._client.publish(message.reply, reply.model_dump_json().encode())
+
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        self._slots.release()
+        self._in_work.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            _log.warning("bus.reply_lost", error=type(error).__name__)

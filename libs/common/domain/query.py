@@ -7,7 +7,7 @@ from libs.common.domain.log_forms import STRONG
 from libs.common.domain.log_lines import is_log, read_log, select_lines
 
 QUERY_CHARS_MAX = 2_000
-TERMS_MAX = 24
+TERMS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
