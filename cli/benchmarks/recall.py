@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from cli.benchmarks.filling import Filling
 from cli.benchmarks.parts import LIMIT, Parts, Prepared, subscribe_echo
 from cli.benchmarks.runs import Failure
-from cli.benchmarks.timing import TURN, Timing, measure
+from cli.benchmarks.timing import Timing, measure
 from cli.one_machine import PROGRAMS, Machine, Ports, one_machine
 from cli.output import notes
 from cli.own_servers import refuse_real_servers
@@ -152,5 +152,5 @@ async def _choose_questions(parts: Parts, failures: Sequence[Failure]) -> list[P
 async def _measure(parts: Parts, asked: Sequence[Prepared], repeats: int) -> dict[str, Timing]:
     columns = (TextColumn("measuring"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
-        bar = progress.add_task("measuring", total=(WARM_UP + repeats) // TURN)
-        return await measure(parts.of(asked), repeats, WARM_UP, lambda: progress.advance(bar), lingering={"recall"})
+        bar = progress.add_task("measuring", total=WARM_UP + repeats)
+        return await measure(parts.of(asked), repeats, WARM_UP, lambda: progress.advance(bar))

@@ -1,19 +1,10 @@
-"""Timing of several parts in turns of a few executions, each round in another order.
+"""Timing of several parts in turn, each round in another order: what disturbs the machine disturbs all of them."""
 
-What disturbs the machine disturbs all parts alike. Within a turn one execution follows the other, as a caller that
-asks again and again would see it; a part timed alone after a pause would mostly time cold caches.
-"""
-
-import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from statistics import quantiles
-
-TURN = 10
-SETTLE_SECONDS = 0.4
-"""What a part leaves to be done behind its answer, such as a journal, must not slow the next one."""
 
 Part = Callable[[int], Awaitable[object]]
 """One execution; the number says which of the prepared questions it is about."""
@@ -29,26 +20,18 @@ class Timing:
 
 
 async def measure(
-    parts: Mapping[str, Part],
-    repeats: int,
-    warm_up: int,
-    advance: Callable[[], object],
-    *,
-    lingering: Collection[str] = (),
+    parts: Mapping[str, Part], repeats: int, warm_up: int, advance: Callable[[], object]
 ) -> dict[str, Timing]:
-    """Each part `repeats` times after `warm_up` ones that do not count. `lingering` parts go on behind their end."""
+    """Each part `repeats` times after `warm_up` rounds that do not count."""
     wall: dict[str, list[float]] = {name: [] for name in parts}
     cpu: dict[str, list[float]] = {name: [] for name in parts}
     chance = random.Random(repeats)  # noqa: S311 - a benchmark repeats itself
-    for first in range(0, warm_up + repeats, TURN):
+    for number in range(warm_up + repeats):
         for name in chance.sample(list(parts), len(parts)):
-            for number in range(first, first + TURN):
-                wall_ms, cpu_ms = await _time(parts[name], number)
-                if number >= warm_up:
-                    wall[name].append(wall_ms)
-                    cpu[name].append(cpu_ms)
-            if name in lingering:
-                await asyncio.sleep(SETTLE_SECONDS)
+            wall_ms, cpu_ms = await _time(parts[name], number)
+            if number >= warm_up:
+                wall[name].append(wall_ms)
+                cpu[name].append(cpu_ms)
         advance()
     return {name: summarise(wall[name], cpu[name]) for name in parts}
 

@@ -53,6 +53,10 @@ class GateClient:
             raise GateUnavailable("the pattern set changed between two batches of one question")
         return Screening("".join(pattern_sets), matched, frozenset(incomplete))
 
+    async def find_pattern_set(self) -> str:
+        """The pattern set in force. Raises GateUnavailable when there is none."""
+        return (await self._ask(ScreenRequest(purpose="recall", texts=[]))).pattern_set
+
     async def _ask(self, request: ScreenRequest) -> ScreenReply:
         try:
             reply = await ask(self._client, GATE_SCREEN, request, ScreenReply, timeout_seconds=self._timeout_seconds)

@@ -46,7 +46,10 @@ async def build(resources: Resources[RecallSettings]) -> Service:
     for subject, answerer in _answerers(service).items():
         await answering.subscribe(subject, "recall", answerer)
     return Service(
-        name="recall", tasks=[journal.run, relay.run], stopping=[answering.stop], closing=[journal.flush, pool.close]
+        name="recall",
+        tasks=[service.watch_gate, journal.run, relay.run],
+        stopping=[answering.stop],
+        closing=[journal.flush, pool.close],
     )
 
 

@@ -40,6 +40,8 @@ class Found:
     confidence: float | None
     created_at: datetime
     run_id: str | None
+    pattern_set: str
+    """The set that cleared the summary when it was written."""
     similarity: float
     coverage: float
 
@@ -77,6 +79,11 @@ def bars_of(setting: float, background: Background) -> Bars:
 def created_after(now: datetime, age_days_max: int) -> datetime:
     """Only memories made since then are recalled."""
     return now - timedelta(days=age_days_max) if age_days_max else _THE_BEGINNING
+
+
+def needs_screening(found: Sequence[Found], pattern_set: str | None) -> list[Found]:
+    """Those that the pattern set in force has not cleared; all of them when it is not known."""
+    return [item for item in found if item.pattern_set != pattern_set]
 
 
 def without(found: Sequence[Found], refused: Collection[str]) -> list[Found]:

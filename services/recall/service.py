@@ -38,6 +38,7 @@ from services.recall.rules import (
     withhold,
     without,
 )
+from services.recall.screening import Screener
 from services.recall.settings import RecallSettings
 from services.recall.store import Question, RecallRecord, RecallStore
 
@@ -60,10 +61,14 @@ class RecallService:
     ) -> None:
         self._store = store
         self._gate = gate
+        self._screener = Screener(gate)
         self._lookups = lookups
         self._journal = journal
         self._settings = settings
         self._drops = DropReports()
+
+    async def watch_gate(self) -> None:
+        await self._screener.watch()
 
     async def answer(self, request: RecallRequest, tenant: str) -> RecallReply:
         try:
@@ -109,7 +114,7 @@ class RecallService:
         found = await self._store.find_fitting(await self._prepare(request, scope))
         if not found:
             return RecallReply.empty()
-        screening = await self._screen(found, scope)
+        screening = await self._screener.screen(found, scope.tenant)
         kept = without(found, screening.matched)
         self._note(request, scope, kept, screening)
         return build_reply(kept, dropped=len(found) - len(kept))
@@ -132,10 +137,6 @@ class RecallService:
             bars=bars_of(setting, background),
             limit=clamp_limit(request.limit),
         )
-
-    async def _screen(self, found: Sequence[Found], scope: ScopeName) -> Screening:
-        """Every item alone. One that could not be scanned whole stays: it was screened when it was written."""
-        return await self._gate.screen("recall", {str(item.id): item.summary for item in found}, tenant=scope.tenant)
 
     def _note(self, request: RecallRequest, scope: ScopeName, kept: Sequence[Found], screening: Screening) -> None:
         events: list[MemoryEvent] = []

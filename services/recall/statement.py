@@ -37,9 +37,9 @@ with asked as materialized (
     order by rank desc, similarity desc, item_id
     limit $13
 )
-select id, summary, failure_type, confidence, created_at, run_id, similarity, coverage
+select id, summary, failure_type, confidence, created_at, run_id, pattern_set, similarity, coverage
 from chosen cross join lateral (
-    select id, summary, failure_type, confidence, created_at, run_id
+    select id, summary, failure_type, confidence, created_at, run_id, pattern_set
     from memory_items where id = item_id and tenant = $1 and scope_id = $2 limit 1
 ) as item
 order by rank desc, similarity desc, item_id

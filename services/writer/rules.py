@@ -37,10 +37,11 @@ class Draft:
     terms: tuple[str, ...]
 
     def texts(self) -> dict[str, str]:
-        """Everything of the draft that will be stored as text, for the gate."""
-        quote = str(self.lesson.metadata.get("evidence", {}).get("quote", ""))
-        whole = screened_text(self.lesson.summary, self.lesson.rationale)
-        return {"lesson": whole, "quote": quote} if quote else {"lesson": whole}
+        """Everything of the draft that will be stored as text, for the gate: each part alone and the whole."""
+        parts = {"summary": self.lesson.summary, "rationale": self.lesson.rationale}
+        if quote := self.lesson.metadata.get("evidence", {}).get("quote"):
+            parts["quote"] = str(quote)
+        return parts | {"lesson": screened_text(self.lesson.summary, self.lesson.rationale)}
 
 
 def distil(run: RunFinished) -> Draft | Skip:

@@ -18,6 +18,7 @@ from services.recall.rules import (
     build_search_reply,
     clamp_limit,
     created_after,
+    needs_screening,
     withhold,
     without,
 )
@@ -27,7 +28,14 @@ BACKGROUND = Background(mean=0.2, sd=0.1)
 
 
 def found(number: int, **fields: object) -> Found:
-    known = {"failure_type": "CI_FAILURE", "confidence": 0.9, "run_id": "r", "similarity": 0.5, "coverage": 0.3}
+    known = {
+        "failure_type": "CI_FAILURE",
+        "confidence": 0.9,
+        "run_id": "r",
+        "pattern_set": "p1",
+        "similarity": 0.5,
+        "coverage": 0.3,
+    }
     return Found(id=UUID(int=number), summary=f"lesson {number}", created_at=NOW, **(known | fields))
 
 
@@ -50,6 +58,15 @@ def test_without_an_age_limit_everything_is_young_enough() -> None:
 
 def test_an_age_limit_counts_days_back_from_now() -> None:
     assert created_after(NOW, 7) == NOW - timedelta(days=7)
+
+
+def test_what_the_set_in_force_has_cleared_needs_no_screening() -> None:
+    items = [found(1), found(2, pattern_set="p0")]
+    assert [item.id.int for item in needs_screening(items, "p1")] == [2]
+
+
+def test_without_a_known_set_everything_needs_screening() -> None:
+    assert len(needs_screening([found(1), found(2)], None)) == 2
 
 
 def test_what_is_dropped_leaves_a_gap_and_the_order() -> None:
