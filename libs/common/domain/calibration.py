@@ -5,6 +5,7 @@ short ones. How far a cosine stands out from the query's cosines to texts that h
 """
 
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,10 @@ class Background:
 def measure_background(query: Vectors, background: Vectors) -> Background:
     """Unit vectors in: `query` of shape (d,), `background` of shape (n, d)."""
     cosines = background @ query
-    return Background(float(cosines.mean()), float(cosines.std()))
+    mean = float(cosines.sum()) / len(cosines)
+    # Not numpy's own mean and std: on so few numbers their overhead is most of their time.
+    variance = float(cosines @ cosines) / len(cosines) - mean * mean
+    return Background(mean, sqrt(max(variance, 0.0)))
 
 
 def z_of_setting(setting: float) -> float:

@@ -1,6 +1,7 @@
 """What a caller's text asks for: the text to embed and the terms to look up."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from libs.common.domain.lexical import Frequencies, tokenize
 from libs.common.domain.log_forms import STRONG
@@ -29,6 +30,7 @@ def prepare_query(text: str, background: Frequencies, scope_name: str = "") -> P
     return PreparedQuery(asked, tuple(rarest[:TERMS_MAX]))
 
 
+@lru_cache(maxsize=10_000)
 def name_terms(scope_name: str) -> frozenset[str]:
     """The terms of a name like `owner/repository`, whole and in parts."""
     return frozenset(tokenize(scope_name))
