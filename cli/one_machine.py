@@ -61,6 +61,8 @@ async def one_machine(
         nats_port=ports.nats,
         postgres="database_url" not in named.model_fields_set,
         nats="nats_url" not in named.model_fields_set,
+        postgres_binaries=named.postgres_bin,
+        nats_binaries=named.nats_server,
     )
     async with stack:
         common = named.model_copy(
@@ -95,5 +97,6 @@ def _write_endpoints(machine: Machine) -> None:
     for name, value in ((STATE_FILE, state), (FILE, endpoints)):
         # Renamed into place, so that a reader never sees half a file.
         draft = machine.data / f".{name}"
+        draft.touch(mode=0o600)  # the address of a real database may hold its password
         draft.write_text(json.dumps(value) + "\n")
         draft.rename(machine.data / name)

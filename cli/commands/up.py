@@ -3,6 +3,8 @@
 from typing import Annotated
 
 import typer
+from lorebus.settings import render_url
+from sqlalchemy import make_url
 
 from cli.endpoints import DATA_DEFAULT, DataFolder
 from cli.loading import new_app
@@ -44,6 +46,7 @@ async def _up(ports: Ports, data: DataFolder) -> None:
 
 def render_ready(machine: Machine) -> str:
     return (
-        f"ready nats={machine.nats_url} http={machine.http_url} database={machine.database_url}"
+        f"ready nats={render_url(machine.nats_url)} http={machine.http_url}"
+        f" database={make_url(machine.database_url).render_as_string(hide_password=True)}"
         f" data={machine.data} ({machine.start_seconds:.1f} s)"
     )

@@ -103,6 +103,17 @@ def outages_as_store_unavailable() -> Generator[None]:
         raise
 
 
+@contextmanager
+def outages_as_missing_setup() -> Generator[None]:
+    """For the start, where a database that does not answer is something for the operator to mend."""
+    try:
+        with outages_as_store_unavailable():
+            yield
+    except StoreUnavailable as error:
+        cause = type(error.__cause__).__name__
+        raise SetupIncomplete(f"Postgres does not answer ({cause}). Start it, or set LOREBUS_DATABASE_URL.") from error
+
+
 async def check_pgvector(connection: AsyncConnection) -> None:
     """Raises SetupIncomplete when the extension is missing, cannot be had, or is older than 0.8."""
     version: str | None = await connection.scalar(

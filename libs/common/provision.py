@@ -2,13 +2,15 @@
 
 from libs.common.bus.connection import connect, create_broker
 from libs.common.bus.streams import provision_streams
+from libs.common.database import outages_as_missing_setup
 from libs.common.migrate import migrate_database
 from libs.common.settings import CommonSettings
 
 
 async def provision(settings: CommonSettings) -> None:
     """What `lorebus migrate` does. Raises SetupIncomplete with the remedy."""
-    await migrate_database(settings.database_url)
+    with outages_as_missing_setup():
+        await migrate_database(settings.database_url)
     await provision_bus(settings)
 
 

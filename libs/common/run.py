@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from libs.common.bus.connection import connect, create_broker
 from libs.common.bus.streams import check_streams
-from libs.common.database import create_engine
+from libs.common.database import create_engine, outages_as_missing_setup
 from libs.common.errors import SetupIncomplete
 from libs.common.health import Health, serve_health
 from libs.common.logging import configure_logging
@@ -153,13 +153,9 @@ async def _resources(name: str, settings: SettingsT) -> AsyncGenerator[Resources
 
 
 async def _check_setup(resources: Resources[Any]) -> None:
-    try:
+    with outages_as_missing_setup():
         async with resources.engine.connect() as connection:
             await check_schema(connection)
-    except (OSError, TimeoutError, SQLAlchemyError) as error:
-        raise SetupIncomplete(
-            f"Postgres does not answer ({type(error).__name__}). Start it, or set LOREBUS_DATABASE_URL."
-        ) from error
     await check_streams(resources.client)
 
 

@@ -15,6 +15,10 @@ class CommonSettings(BaseSettings):
     database_url: str = "postgresql://postgres@127.0.0.1:5432/lorebus"
     database_connections_max: int = Field(default=10, ge=1)
     database_timeout_seconds: float = 10.0
+    postgres_bin: Path | None = None
+    """Folder with the programs of a Postgres 17 or newer, in place of the embedded wheel's."""
+    nats_server: Path | None = None
+    """A nats-server program, in place of the embedded wheel's."""
     nats_url: str = "nats://127.0.0.1:4222"
     nats_replicas: int = Field(default=1, ge=1, le=5)
     embedder: str = "wordllama"

@@ -8,7 +8,6 @@ from libs.common.settings import CommonSettings
 class RecallSettings(CommonSettings):
     """`LOREBUS_RECALL_*`"""
 
-    recall_limit: int = Field(default=5, ge=1, le=10)
     recall_similarity_min: float = Field(default=0.7, ge=0, le=1)
     """In the seed's numbers; the model's calibration maps it to its own cosines."""
     recall_age_days_max: int = Field(default=0, ge=0)

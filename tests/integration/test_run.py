@@ -10,6 +10,7 @@ from conftest import run_services
 
 from libs.common.bus.streams import WRITER as WRITER_CONSUMER
 from libs.common.errors import EmbeddingModelMismatch, SetupIncomplete
+from libs.common.provision import provision
 from libs.common.run import running
 from libs.common.settings import CommonSettings
 from libs.embedded.nats_server import EmbeddedNats
@@ -51,6 +52,12 @@ async def test_a_server_that_does_not_answer_at_start_is_named(
     with pytest.raises(SetupIncomplete, match=remedy):
         async with running([GATE], settings):
             pass
+
+
+async def test_migrating_without_a_database_names_the_remedy(other_bus: CommonSettings) -> None:
+    settings = other_bus.model_copy(update={"database_url": "postgresql://postgres@127.0.0.1:1/lorebus"})
+    with pytest.raises(SetupIncomplete, match="LOREBUS_DATABASE_URL"):
+        await provision(settings)
 
 
 async def test_another_embedder_than_the_stored_one_is_refused(other_bus: CommonSettings, installation: object) -> None:
