@@ -31,7 +31,7 @@ def runs(
     """Show what became of each event that was published.
 
     Every acknowledged run ends in one state: a lesson was written, there was nothing to learn, the gate refused it,
-    or it is a dead letter; `claimed` means that the writer is at it.
+    or it is a dead letter; `claimed` means that the writer is at it. --json tells everything, run ids included.
 
     Example: lorebus runs --status refused
     """
@@ -41,7 +41,7 @@ def runs(
     if as_json:
         show_json([_as_json(event) for event in events])
     elif events:
-        show_table(("run", "repository", "status", "reason", "lessons", "first seen"), [_as_row(e) for e in events])
+        show_table(("seen", "repository", "status", "lesson or reason"), [_as_row(event) for event in events])
     else:
         out.print("Nothing was published yet. Try `lorebus publish FILE…`.")
 
@@ -52,11 +52,9 @@ async def _find(data: DataFolder, tenant: str, status: str | None, limit: int) -
 
 
 def _as_row(event: Event) -> tuple[object, ...]:
-    reason = ", ".join(filter(None, [event.reason, *event.patterns]))
-    lessons = " ".join(str(id_) for id_ in event.item_ids)
-    seen = f"{event.first_seen_at:%Y-%m-%d %H:%M:%S}"
+    what = [str(id_) for id_ in event.item_ids] or [event.reason or "", *event.patterns]
     state = Text(event.status, style=STYLES[event.status])
-    return event.run_id or event.event_id, event.repository or "", state, reason, lessons, seen
+    return f"{event.first_seen_at:%m-%d %H:%M}", event.repository or event.event_id, state, " ".join(filter(None, what))
 
 
 def _as_json(event: Event) -> dict[str, Any]:

@@ -86,7 +86,7 @@ memory_items = sa.Table(
     sa.Column("summary", sa.Text, nullable=False),
     sa.Column("rationale", sa.Text, nullable=False),
     sa.Column("failure_type", sa.Text),
-    sa.Column("confidence", sa.REAL),
+    sa.Column("confidence", sa.Double),
     sa.Column("origin_tier", sa.SmallInteger, nullable=False),
     sa.Column("workflow_id", sa.Text),
     sa.Column("run_id", sa.Text),

@@ -49,7 +49,7 @@ async def test_a_finished_run_becomes_one_lesson(installation: Installation, rep
     assert list(event.item_ids) == [lesson["id"]]
     assert "left-pad-1" in lesson["summary"]
     assert lesson["failure_type"] == "CI_FAILURE"
-    assert lesson["metadata"]["outcome"] == "CI_FAILED"
+    assert (lesson["confidence"], lesson["metadata"]["outcome"]) == (0.9, "CI_FAILED")
 
 
 async def test_a_lesson_stands_on_a_clean_verdict_of_its_exact_text(

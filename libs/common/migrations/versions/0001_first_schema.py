@@ -184,7 +184,7 @@ def upgrade() -> None:
         sa.Column("summary", sa.Text(), nullable=False),
         sa.Column("rationale", sa.Text(), nullable=False),
         sa.Column("failure_type", sa.Text(), nullable=True),
-        sa.Column("confidence", sa.REAL(), nullable=True),
+        sa.Column("confidence", sa.Double(), nullable=True),
         sa.Column("origin_tier", sa.SmallInteger(), nullable=False),
         sa.Column("workflow_id", sa.Text(), nullable=True),
         sa.Column("run_id", sa.Text(), nullable=True),
