@@ -1,5 +1,6 @@
 """Asking for lessons, on the real bus and database."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -158,6 +159,26 @@ async def test_the_agents_tools_are_told_what_was_wrong_too(
 ) -> None:
     reply = await raw_answer(installation.settings.nats_url, subject, body)
     assert (reply["degraded"], reply["reason"]) == (True, "invalid_request")
+
+
+async def test_a_question_on_a_subject_without_a_tenant_is_told_so(installation: Installation) -> None:
+    body = b'{"repository": "a/b", "query": "x"}'
+    reply = await raw_answer(installation.settings.nats_url, "recall.request.a$b", body)
+    assert (reply["reason"], "tenant" in reply["detail"]) == ("invalid_request", True)
+
+
+async def test_questions_are_answered_side_by_side(
+    other_bus: CommonSettings, installation: Installation, filled: tuple[str, dict[str, str]]
+) -> None:
+    """One question waits for a hung database; the others must not wait behind it."""
+    async with run_services(other_bus, GATE, RECALL) as blind, installation.engine.begin() as connection:
+        await connection.execute(sa.text("lock table memory_vectors in access exclusive mode"))
+        stuck = asyncio.create_task(blind.recall(filled[0], "cannot find module fast-glob"))
+        unknown = await blind.memory.explain(str(uuid4()), repository=filled[0])
+        assert not stuck.done()
+        reply = await stuck
+    assert (unknown.lesson, unknown.degraded) == (None, False)
+    assert reply.reason == "store"
 
 
 async def test_a_question_of_another_tenant_sees_none_of_ours(

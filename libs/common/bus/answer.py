@@ -38,9 +38,10 @@ class Answerer(Generic[QuestionT, ReplyT]):
     broken: Callable[[], ReplyT]
     """The reply when answering failed for a reason nobody foresaw."""
 
-    async def reply_to(self, body: bytes, tenant: str) -> ReplyT:
+    async def reply_to(self, body: bytes, subject: str, base: str) -> ReplyT:
+        """The reply to a question on `subject`, whose tenant is what follows `base`."""
         try:
-            return await self.answer(parse_message(self.question, body), tenant)
+            return await self.answer(parse_message(self.question, body), tenant_of(subject, base))
         except InvalidMessage as error:
             return self.invalid(str(error))
         except Exception as error:  # noqa: BLE001 - silence is the one answer that a caller cannot use
@@ -76,7 +77,7 @@ class Answering:
         await asyncio.gather(*self._in_work, return_exceptions=True)
 
     async def _respond(self, message: Msg, subject: str, answerer: Answerer[Any, Any]) -> None:
-        reply = await answerer.reply_to(message.data, tenant_of(message.subject, subject))
+        reply = await answerer.reply_to(message.data, message.subject, subject)
         if message.reply:
             await self._client.publish(message.reply, reply.model_dump_json().encode())
 

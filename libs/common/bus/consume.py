@@ -18,9 +18,10 @@ import structlog
 from faststream import AckPolicy
 from faststream.message import StreamMessage
 from faststream.nats import NatsBroker, PullSub
-from lorebus.contracts.envelope import Envelope, parse_message
+from lorebus.contracts.envelope import DEFAULT_TENANT, Envelope, parse_message
 from lorebus.contracts.subjects import tenant_of
 from lorebus.errors import InvalidMessage
+from nats.errors import Error as NatsError
 from nats.js.api import ConsumerConfig
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -101,20 +102,20 @@ class Consumer(Generic[MessageT]):
         except asyncio.CancelledError:
             await delivered.raw_message.nak(delay=1)
             raise
-        except (*_OUTAGES, SQLAlchemyError, OSError, TimeoutError) as error:
+        except (*_OUTAGES, SQLAlchemyError, NatsError, OSError, TimeoutError) as error:
             wait_seconds = retry_delay_seconds(deliveries, self._delays_seconds)
             _log.warning("bus.postponed", service=self._of.service, error=type(error).__name__, seconds=wait_seconds)
         # A lost ack or nak only means another delivery.
-        with suppress(OSError, TimeoutError):
+        with suppress(NatsError, OSError, TimeoutError):
             await delivered.raw_message.nak(delay=wait_seconds)
 
     async def _process(self, delivered: StreamMessage[Any]) -> float | None:
         """None when the message is done with, else the seconds until it should come again."""
-        tenant = tenant_of(delivered.raw_message.subject, self._of.subject)
         try:
+            tenant = tenant_of(delivered.raw_message.subject, self._of.subject)
             message = self._parse(delivered.body, tenant)
         except InvalidMessage as error:
-            await self._dead_letters.bury_unreadable(self._unreadable(delivered, tenant), delivered, str(error))
+            await self._dead_letters.bury_unreadable(self._unreadable(delivered), delivered, str(error))
             return None
         receipt = self._receipt(delivered, tenant, message.event_id, self._of.receipt(message))
         match await self._inbox.claim(receipt):
@@ -146,7 +147,12 @@ class Consumer(Generic[MessageT]):
             **shown,
         )
 
-    def _unreadable(self, delivered: StreamMessage[Any], tenant: str) -> Receipt:
+    def _unreadable(self, delivered: StreamMessage[Any]) -> Receipt:
+        """A receipt for a message that never became an event; a tenant that is none leaves it to the default one."""
+        try:
+            tenant = tenant_of(delivered.raw_message.subject, self._of.subject)
+        except InvalidMessage:
+            tenant = DEFAULT_TENANT
         return self._receipt(delivered, tenant, f"sha256:{payload_hash(delivered.body)}", {})
 
     async def _handle(self, message: MessageT, claim: Claim, delivered: StreamMessage[Any]) -> float | None:
@@ -177,7 +183,7 @@ class Consumer(Generic[MessageT]):
     async def _beat(self, claim: Claim, delivered: StreamMessage[Any]) -> None:
         while True:
             await asyncio.sleep(self._heartbeat_seconds)
-            with suppress(SQLAlchemyError, OSError, TimeoutError, ClaimLost):
+            with suppress(SQLAlchemyError, NatsError, OSError, TimeoutError, ClaimLost):
                 await self._inbox.extend(claim)
                 await delivered.raw_message.in_progress()
 

@@ -26,14 +26,18 @@ _TENANT_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 def subject_for(base: str, tenant: str = DEFAULT_TENANT) -> str:
     """`recall.request` for the default tenant, `recall.request.acme` for `acme`."""
-    if not _TENANT_TOKEN.match(tenant):
-        raise InvalidMessage("a tenant is 1-64 letters, digits, '-' or '_'")
-    return base if tenant == DEFAULT_TENANT else f"{base}.{tenant}"
+    return base if _checked(tenant) == DEFAULT_TENANT else f"{base}.{tenant}"
 
 
 def tenant_of(subject: str, base: str) -> str:
-    """The tenant that a subject below `base` speaks for."""
-    return subject[len(base) + 1 :] or DEFAULT_TENANT
+    """The tenant that a subject below `base` speaks for. Raises InvalidMessage for a token that is none."""
+    return _checked(subject[len(base) + 1 :] or DEFAULT_TENANT)
+
+
+def _checked(tenant: str) -> str:
+    if not _TENANT_TOKEN.match(tenant):
+        raise InvalidMessage("a tenant is 1-64 letters, digits, '-' or '_'")
+    return tenant
 
 
 def event_subject(kind: str, tenant: str = DEFAULT_TENANT) -> str:
