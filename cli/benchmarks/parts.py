@@ -1,12 +1,13 @@
 """The parts of a recall, each callable alone with the questions that the whole is asked with."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from faststream.nats import NatsBroker
 from lorebus import Lorebus, LorebusError
 from lorebus.asking import ask
+from nats.aio.msg import Msg
 
 from cli.benchmarks.timing import Part
 from libs.common.domain.calibration import measure_background
@@ -20,17 +21,23 @@ from services.recall.store import Question, RecallStore
 
 TENANT = "default"
 ECHO = "bench.echo"
+BARE_ECHO = "bench.bare-echo"
 LIMIT = 5
 DEADLINE_SECONDS = 10.0
 
 
-def subscribe_echo(broker: NatsBroker) -> None:
-    """The least that a service on this bus can do: FastStream hands the question over, and takes the empty answer."""
+async def subscribe_echoes(broker: NatsBroker) -> None:
+    """The least that a service can do: by FastStream, and on the bare client as recall itself answers."""
 
     async def answer(_question: object) -> bytes:
         return b"{}"
 
+    async def answer_bare(message: Msg) -> None:
+        await message.respond(b"{}")
+
     broker.subscriber(ECHO, queue="bench")(answer)
+    await broker.start()
+    await (await broker.connect()).subscribe(BARE_ECHO, queue="bench", cb=answer_bare)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,50 +81,53 @@ class Parts:
         return Prepared(text, query, question, await self.store.find_fitting(question))
 
     def of(self, asked: Sequence[Prepared]) -> dict[str, Part]:
-        """By name, in the order in which a recall runs through them."""
-
-        def nth(number: int) -> Prepared:
-            return asked[number % len(asked)]
-
-        async def empty(_number: int) -> object:
-            return await ask(self.memory.connection, ECHO, lambda _left: b"{}", DEADLINE_SECONDS)
-
-        async def query(number: int) -> object:
-            one = nth(number)
-            measure_background(one.question.vector, self.model.background)
-            return prepare_query(one.text, self.words, self.repository)
-
-        async def embed(number: int) -> object:
-            return await self.model.embedder.embed([nth(number).query.embed_text])
-
-        async def statement(number: int) -> object:
-            return await self.store.find_fitting(nth(number).question)
-
-        async def screen(number: int) -> object:
-            texts = {str(item.id): item.summary for item in nth(number).found}
-            return await self.gate.screen("recall", texts, tenant=TENANT)
-
-        async def render(number: int) -> object:
-            return build_reply(nth(number).found, 0).model_dump_json().encode()
-
-        async def recall(number: int) -> object:
-            one = nth(number)
-            reply = await self.memory.recall(
-                one.text, repository=self.repository, limit=LIMIT, deadline_seconds=DEADLINE_SECONDS
-            )
-            if reply.degraded or len(reply.items) != len(one.found):
-                raise RecallNotWhole(f"a recall gave {len(reply.items)} items, degraded by {reply.reason}")
-            return reply
-
-        return {
-            "empty": empty,
-            "query": query,
-            "embed": embed,
-            "statement": statement,
-            "screen": screen,
-            "render": render,
-            "recall": recall,
+        """By name, in the order in which a recall runs through them; each asks the questions in turn."""
+        parts = {
+            "empty": self._empty,
+            "bare": self._bare,
+            "query": self._query,
+            "embed": self._embed,
+            "statement": self._statement,
+            "screen": self._screen,
+            "render": self._render,
+            "recall": self._recall,
         }
+
+        def in_turn(part: Callable[[Prepared], Awaitable[object]]) -> Part:
+            return lambda number: part(asked[number % len(asked)])
+
+        return {name: in_turn(part) for name, part in parts.items()}
+
+    async def _empty(self, _one: Prepared) -> object:
+        return await ask(self.memory.connection, ECHO, lambda _left: b"{}", DEADLINE_SECONDS)
+
+    async def _bare(self, _one: Prepared) -> object:
+        return await ask(self.memory.connection, BARE_ECHO, lambda _left: b"{}", DEADLINE_SECONDS)
+
+    async def _query(self, one: Prepared) -> object:
+        measure_background(one.question.vector, self.model.background)
+        return prepare_query(one.text, self.words, self.repository)
+
+    async def _embed(self, one: Prepared) -> object:
+        return await self.model.embedder.embed([one.query.embed_text])
+
+    async def _statement(self, one: Prepared) -> object:
+        return await self.store.find_fitting(one.question)
+
+    async def _screen(self, one: Prepared) -> object:
+        texts = {str(item.id): item.summary for item in one.found}
+        return await self.gate.screen("recall", texts, tenant=TENANT)
+
+    async def _render(self, one: Prepared) -> object:
+        return build_reply(one.found, 0).model_dump_json().encode()
+
+    async def _recall(self, one: Prepared) -> object:
+        reply = await self.memory.recall(
+            one.text, repository=self.repository, limit=LIMIT, deadline_seconds=DEADLINE_SECONDS
+        )
+        if reply.degraded or len(reply.items) != len(one.found):
+            raise RecallNotWhole(f"a recall gave {len(reply.items)} items, degraded by {reply.reason}")
+        return reply
 
 
 class RecallNotWhole(LorebusError):

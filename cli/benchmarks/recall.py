@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from cli.benchmarks.filling import Filling
-from cli.benchmarks.parts import LIMIT, Parts, Prepared, subscribe_echo
+from cli.benchmarks.parts import LIMIT, Parts, Prepared, subscribe_echoes
 from cli.benchmarks.runs import Failure
 from cli.benchmarks.timing import Timing, measure
 from cli.one_machine import PROGRAMS, Machine, Ports, one_machine
@@ -117,8 +117,7 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
     engine = create_engine(machine.database_url, "bench", connections_max=2)
     pool = await create_pool(machine.database_url, "bench", connections_max=2)
     broker = create_broker(machine.nats_url, "bench")
-    subscribe_echo(broker)
-    await broker.start()
+    await subscribe_echoes(broker)
     try:
         async with Lorebus(machine.nats_url, name="lorebus-bench") as memory:
             parts = Parts(

@@ -13,11 +13,12 @@ from cli.running import FAILED, run
 app = new_app()
 
 PARTS = {
-    "empty": "empty request-reply",
+    "empty": "empty request-reply, FastStream",
+    "bare": "empty request-reply, bare client",
     "query": "query: words, background",
     "embed": "embedding",
     "statement": "statement (Postgres)",
-    "screen": "gate.screen of what was found",
+    "screen": "gate.screen, only where its set changed",
     "render": "reply and prompt block",
     "recall": "whole recall over the bus",
 }

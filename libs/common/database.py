@@ -57,7 +57,9 @@ def create_engine(
     return engine
 
 
-async def create_pool(url: str, application_name: str, *, connections_max: int) -> asyncpg.Pool:
+async def create_pool(
+    url: str, application_name: str, *, connections_max: int, timeout_seconds: float = 10.0
+) -> asyncpg.Pool:
     """A bare pool for the recall statement, at a third of the CPU that a query through SQLAlchemy takes.
 
     Connections keep no state between statements, so that handing one back costs no round trip.
@@ -67,6 +69,8 @@ async def create_pool(url: str, application_name: str, *, connections_max: int) 
         plain,
         min_size=1,
         max_size=connections_max,
+        timeout=timeout_seconds,
+        command_timeout=timeout_seconds,
         init=register_vector,
         reset=_keep_state,
         server_settings={"application_name": f"lorebus-{application_name}", "jit": "off"},

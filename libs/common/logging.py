@@ -1,6 +1,6 @@
 """Structured logs: one JSON line an event, ids and counts only.
 
-Tracebacks never show local variables: they would print memory text (structlog's default does).
+Tracebacks show neither local variables nor the texts of errors: both would print memory text.
 """
 
 import logging
@@ -22,6 +22,7 @@ def configure_logging(
         structlog.processors.ExceptionRenderer(
             structlog.tracebacks.ExceptionDictTransformer(show_locals=False, max_frames=20)
         ),
+        _without_error_texts,
     ]
     renderer: structlog.typing.Processor = (
         structlog.processors.JSONRenderer() if style == "json" else structlog.dev.ConsoleRenderer()
@@ -46,3 +47,13 @@ def configure_logging(
     root.handlers = [handler]
     root.setLevel(level)
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+def _without_error_texts(
+    _logger: object, _method: str, event: structlog.typing.EventDict
+) -> structlog.typing.EventDict:
+    """A driver's error may quote the value that it could not take."""
+    for error in event.get("exception", ()):
+        if isinstance(error, dict):
+            error["exc_value"] = ""
+    return event

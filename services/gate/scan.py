@@ -12,6 +12,9 @@ from services.gate.canonical import build_views
 from services.gate.patterns import Pattern, Regex, compile_any, compile_pattern
 from services.gate.quarantine import Quarantine
 
+SCAN_VERSION = 1
+"""Raised whenever a text may be read in another way: what earlier versions cleared is then screened again."""
+
 WHOLE_TEXT_BYTES_MAX = 32 * 1024
 WINDOW_CHARS = 20_000
 WINDOW_OVERLAP_CHARS = 2_000

@@ -15,7 +15,7 @@ from services.gate.cache import VerdictCache, cache_key
 from services.gate.patterns import Pattern, PatternRejected, compile_pattern, pattern_set_version
 from services.gate.quarantine import Quarantine
 from services.gate.rules import verdict_of
-from services.gate.scan import Scan, Scanner
+from services.gate.scan import SCAN_VERSION, Scan, Scanner
 from services.gate.settings import GateSettings
 from services.gate.store import GateStore
 
@@ -82,7 +82,7 @@ class GateService:
 
     async def load(self) -> None:
         patterns = _usable(await self._store.find_active())
-        version = pattern_set_version(patterns)
+        version = f"{SCAN_VERSION}-{pattern_set_version(patterns)}"
         if self._set is not None and self._set.version == version:
             self._set = replace(self._set, loaded_at=time.monotonic())
             return

@@ -28,7 +28,13 @@ from services.recall.store import RecallStore
 
 async def build(resources: Resources[RecallSettings]) -> Service:
     settings = resources.settings
-    pool = await create_pool(settings.database_url, "recall", connections_max=settings.database_connections_max)
+    model = await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions))
+    pool = await create_pool(
+        settings.database_url,
+        "recall",
+        connections_max=settings.database_connections_max,
+        timeout_seconds=settings.database_timeout_seconds,
+    )
     store = RecallStore(resources.engine, pool, settings.recall_store_timeout_seconds)
     relay = Relay(resources.engine, resources.client)
     journal = Journal(store, relay)
@@ -36,7 +42,7 @@ async def build(resources: Resources[RecallSettings]) -> Service:
         store=store,
         gate=GateClient(resources.client, settings.recall_gate_timeout_seconds),
         lookups=Lookups(
-            model=await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
+            model=model,
             background_words=count_documents(tokenize(text) for text in background_texts()),
         ),
         journal=journal,

@@ -22,27 +22,28 @@ class Journal:
     def __init__(self, store: RecallStore, relay: Relay) -> None:
         self._store = store
         self._relay = relay
-        self._records: asyncio.Queue[RecallRecord] = asyncio.Queue(BACKLOG_MAX)
+        self._records: list[RecallRecord] = []
+        self._noted = asyncio.Event()
 
     def note(self, record: RecallRecord) -> None:
-        try:
-            self._records.put_nowait(record)
-        except asyncio.QueueFull:
+        if len(self._records) >= BACKLOG_MAX:
             _log.warning("recall.record_lost", backlog=BACKLOG_MAX)
+            return
+        self._records.append(record)
+        self._noted.set()
 
     async def run(self) -> None:
         while True:
-            first = await self._records.get()
+            await self._noted.wait()
             await asyncio.sleep(BATCH_SECONDS)
-            await self._write([first, *self._waiting()])
+            await self.flush()
 
     async def flush(self) -> None:
-        """Writes what is left, before the service stops."""
-        if waiting := self._waiting():
-            await self._write(waiting)
-
-    def _waiting(self) -> list[RecallRecord]:
-        return [self._records.get_nowait() for _ in range(min(self._records.qsize(), BATCH_MAX))]
+        """Writes what is noted; also called once more before the service stops."""
+        records, self._records = self._records, []
+        self._noted.clear()
+        for start in range(0, len(records), BATCH_MAX):
+            await self._write(records[start : start + BATCH_MAX])
 
     async def _write(self, records: list[RecallRecord]) -> None:
         try:

@@ -20,7 +20,7 @@ from nats.aio.subscription import Subscription
 _log = structlog.get_logger("bus")
 
 AT_ONCE_MAX = 64
-"""Questions in work at once; more wait in the subscription, where other copies of the service can see the load."""
+"""Questions in work at once; more wait in the subscription."""
 
 QuestionT = TypeVar("QuestionT", bound=Message)
 ReplyT = TypeVar("ReplyT", bound=Message)

@@ -8,7 +8,7 @@ from typing import TypeVar
 from lorebus.contracts.envelope import Message, parse_message
 from lorebus.errors import MemoryUnavailable
 from nats.aio.client import Client
-from nats.errors import ConnectionClosedError, NoRespondersError, OutboundBufferLimitError
+from nats.errors import Error as NatsError
 
 ReplyT = TypeVar("ReplyT", bound=Message)
 
@@ -20,6 +20,6 @@ async def ask(
     body = question.model_dump_json(by_alias=True).encode()
     try:
         answer = await client.request(subject, body, timeout=timeout_seconds)
-    except (TimeoutError, NoRespondersError, ConnectionClosedError, OutboundBufferLimitError) as error:
+    except (TimeoutError, OSError, NatsError) as error:
         raise MemoryUnavailable(f"{subject} was not answered: {type(error).__name__}") from error
     return parse_message(reply, answer.data)

@@ -5,8 +5,8 @@ words. The threshold, not the ranking, loses the right lesson in a small scope, 
 A word weighs by how rare it is in the scope and the background together: in a scope of one item every word is in all
 of its items, and only the background can tell a rare word from a common one; in a large scope the scope decides.
 
-The rank of an item depends on the query and the item alone, so it means the same in every scope. `recall`'s statement
-computes it in SQL; a test holds both to the same answers.
+The rank of an item does not depend on which other items were found. `recall`'s statement computes it in SQL; a test
+holds both to the same answers.
 """
 
 from collections.abc import Mapping, Sequence
