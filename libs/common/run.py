@@ -18,7 +18,7 @@ from nats.errors import Error as NatsError
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from libs.common.bus.connection import connect, create_broker
+from libs.common.bus.connection import GRACE_SECONDS, connect, create_broker
 from libs.common.bus.streams import check_streams
 from libs.common.database import create_engine, outages_as_missing_setup
 from libs.common.errors import SetupIncomplete
@@ -26,10 +26,13 @@ from libs.common.health import Health, serve_health
 from libs.common.logging import configure_logging
 from libs.common.migrate import check_schema
 from libs.common.settings import CommonSettings
+from libs.common.stopping import cancel, finish
 
 _log = structlog.get_logger("run")
 
 STREAM_MISSES_MAX = 3
+STOP_SECONDS = 3.0
+"""For one step of the stop that should take milliseconds."""
 
 Task = Callable[[], Awaitable[None]]
 
@@ -124,15 +127,17 @@ async def _run_program(
         try:
             yield
         finally:
-            # In this order: no new messages, handlers finish, what they left is written, then the rest stops.
-            for stop in service.stopping:
-                await stop()
-            await resources.broker.stop()
-            for close in service.closing:
-                await close()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _stop(service, resources, tasks)
+
+
+async def _stop(service: Service, resources: Resources[Any], tasks: Sequence[asyncio.Task[None]]) -> None:
+    """In this order: no new messages, handlers finish, what they left is written, then the rest stops."""
+    for stop in service.stopping:
+        await finish(stop, STOP_SECONDS, service=service.name, part="questions")
+    await finish(resources.broker.stop, GRACE_SECONDS + STOP_SECONDS, service=service.name, part="messages")
+    for close in service.closing:
+        await finish(close, STOP_SECONDS, service=service.name, part="leftovers")
+    await cancel(tasks)
 
 
 @asynccontextmanager
@@ -148,8 +153,8 @@ async def _resources(name: str, settings: SettingsT) -> AsyncGenerator[Resources
         client = await connect(broker, settings.nats_url)
         yield Resources(name=name, settings=settings, broker=broker, engine=engine, client=client)
     finally:
-        await broker.stop()
-        await engine.dispose()
+        await finish(broker.stop, STOP_SECONDS, service=name, part="connection")
+        await finish(engine.dispose, STOP_SECONDS, service=name, part="database")
 
 
 async def _check_setup(resources: Resources[Any]) -> None:

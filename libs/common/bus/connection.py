@@ -19,6 +19,9 @@ from libs.common.errors import SetupIncomplete
 
 _log = structlog.get_logger("bus")
 
+GRACE_SECONDS = 15.0
+"""How long handlers in work may take to finish at a stop."""
+
 
 async def whole_message(message: StreamMessage[Msg]) -> StreamMessage[Msg]:
     """FastStream decoder that decodes nothing: consumers parse raw bytes, so that they can answer for bad ones."""
@@ -51,7 +54,7 @@ def create_broker(url: str, name: str) -> NatsBroker:
         ping_interval=10,
         max_outstanding_pings=2,
         connect_timeout=5,
-        graceful_timeout=15.0,
+        graceful_timeout=GRACE_SECONDS,
         error_cb=_on_error,
         disconnected_cb=_on_disconnect,
         reconnected_cb=_on_reconnect,
