@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import socket
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
@@ -36,6 +37,12 @@ from services.writer.app import PROGRAM as WRITER
 
 LEASE_SECONDS = 2.0
 LOG_FILE = "lorebus.log"
+
+
+def pytest_configure() -> None:
+    """A run that was started in the background ignores Ctrl-C, and would hand that on to the programs under test."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
