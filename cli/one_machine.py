@@ -70,7 +70,6 @@ async def one_machine(
                 "database_url": stack.database_url or named.database_url,
                 "nats_url": stack.nats_url or named.nats_url,
                 "health_port": choose_port(folder, "http", ports.http),
-                "data": data,
             }
         )
         await provision(common)

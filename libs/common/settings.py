@@ -34,4 +34,3 @@ class CommonSettings(BaseSettings):
     """Where /healthz and /readyz answer; none by default."""
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"
-    data: Path = Path(".lorebus")
