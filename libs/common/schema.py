@@ -292,3 +292,49 @@ recall_log = sa.Table(
     sa.Index("recall_log_tenant_run_id_idx", "tenant", "run_id"),
     comment="What each recall gave to whom: ids only, never the query",
 )
+
+evidence_parts = sa.Table(
+    "evidence_parts",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("event_id", sa.Text, primary_key=True),
+    sa.Column("sha256", sa.Text, primary_key=True),
+    sa.Column("data", BYTEA, nullable=False),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.Index("evidence_parts_created_at_idx", "created_at"),
+    comment="Transcript parts put ahead of their event; gone when it ends",
+)
+
+model_answers = sa.Table(
+    "model_answers",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("event_id", sa.Text, primary_key=True),
+    sa.Column("purpose", sa.Text, primary_key=True),
+    sa.Column("answer", JSONB, nullable=False),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("cost_usd", sa.Numeric(12, 6)),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    comment="What a model answered for an event in work, so that no outage bills it twice; gone when the event ends",
+)
+
+model_spend = sa.Table(
+    "model_spend",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("day", sa.Date, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.Numeric(12, 6), nullable=False),
+    comment="What each tenant's model calls cost on a day (UTC)",
+)
+
+model_holds = sa.Table(
+    "model_holds",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("usd", sa.Numeric(12, 6), nullable=False),
+    sa.Column("expires_at", Timestamp, nullable=False),
+    sa.Index("model_holds_tenant_idx", "tenant"),
+    comment="Model calls in flight at their estimated cost; one that its process did not settle runs out",
+)
