@@ -75,6 +75,6 @@ $(STAMP): $(INPUTS)
 	@$(RUN) pip install --quiet --disable-pip-version-check uv
 	@[ -w "$${HOME:-/nonexistent}" ] || [ -n "$$UV_CACHE_DIR" ] || export UV_CACHE_DIR="$(CURDIR)/$(VENV)/cache"; \
 	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python -c requirements.lock \
-		-e libs/client -e '.[embedded]' --group dev '$(NODE)'
+		-e libs/client -e '.[embedded,llm]' --group dev '$(NODE)'
 	@rm $(UNFINISHED)
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)
