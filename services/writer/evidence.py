@@ -1,17 +1,20 @@
-"""What a lesson may rest on: the run's latest rejection, latest CI log and change, each within its bound.
+"""What a lesson may rest on: the run's latest rejection, latest CI log and change, each within its bound (spec 4.4).
 
 The evidence follows the outcome, since a run that failed in CI says nothing new with a rejection it had got past.
+What else stopped the run (a sign-off, a gate, a step that threw) counts whatever the outcome.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-from lorebus.contracts.runs import Change, Finding, Outcome, ReviewAttempt, RunFinished, Verdict
+from lorebus.contracts.runs import Change, OtherAttempt, Outcome, RunFinished
 
 from services.writer.attempts import last_tries
+from services.writer.bounds import TEXT_CHARS_MAX, keep_head, keep_tail
+from services.writer.history import History, build_history, find_ci_failures, find_rejections
 
-TEXT_CHARS_MAX = 4_000
 FILES_MAX = 40
+OTHER_KINDS_MAX = 4
 PATH_CHARS_MAX = 400
 QUOTE_CHARS_MAX = 300
 
@@ -42,27 +45,42 @@ class ChangeEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class OtherFailure:
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     outcome: Outcome
     rejection: str | None = None
     ci_failure: str | None = None
     change: ChangeEvidence | None = None
+    other_failures: tuple[OtherFailure, ...] = ()
+    history: History | None = None
+
+    @property
+    def has_failure(self) -> bool:
+        return bool(self.rejection or self.ci_failure or self.other_failures)
 
 
 def build_evidence(run: RunFinished) -> Evidence:
     outcome = run.known_outcome
+    rejections, logs = find_rejections(run.reviews), find_ci_failures(run.ci_failures)
     return Evidence(
         outcome=outcome,
-        rejection=None if outcome == "CI_FAILED" else _latest_rejection(run),
-        ci_failure=None if outcome == "REVIEW_FAILED" else _latest_ci_failure(run),
+        rejection=keep_head(rejections[-1]) if rejections and outcome != "CI_FAILED" else None,
+        ci_failure=keep_tail(logs[-1]) if logs and outcome != "REVIEW_FAILED" else None,
         change=_build_change(run.change),
+        other_failures=_find_other_failures(run),
+        history=build_history(run),
     )
 
 
 def skip_reason(run: RunFinished, evidence: Evidence) -> str | None:
     """Why this run gives no lesson, or None: nothing in the evidence says why a clean change was not merged."""
-    nothing_rejected = evidence.rejection is None and evidence.ci_failure is None
-    return "merge_timed_out_without_rejection" if run.known_outcome == "MERGE_TIMED_OUT" and nothing_rejected else None
+    is_silent = run.known_outcome == "MERGE_TIMED_OUT" and not evidence.has_failure
+    return "merge_timed_out_without_rejection" if is_silent else None
 
 
 def citation(run: RunFinished, evidence: Evidence) -> dict[str, Any]:
@@ -79,51 +97,28 @@ def citation(run: RunFinished, evidence: Evidence) -> dict[str, Any]:
         cited["head_sha"] = head_sha
     if quote := _quote(evidence):
         cited["quote"] = quote
+    if evidence.history:
+        cited["history"] = evidence.history.counts()
     return cited
 
 
 def _quote(evidence: Evidence) -> str:
+    """The end that the outcome failed on: the start of a rejection, the end of a log."""
     if evidence.rejection and evidence.outcome != "CI_FAILED":
         return evidence.rejection[:QUOTE_CHARS_MAX]
-    return (evidence.ci_failure or "").rstrip()[-QUOTE_CHARS_MAX:]
+    others = [other.text for other in evidence.other_failures]
+    return (evidence.ci_failure or "".join(others[-1:])).rstrip()[-QUOTE_CHARS_MAX:]
 
 
-def _latest_rejection(run: RunFinished) -> str | None:
-    texts = (render_rejection(review) for review in reversed(last_tries(run.reviews)))
-    return next((keep_head(text) for text in texts if text), None)
-
-
-def _latest_ci_failure(run: RunFinished) -> str | None:
-    logs = (attempt.log_tail for attempt in reversed(last_tries(run.ci_failures)))
-    return next((keep_tail(log) for log in logs if log.strip()), None)
-
-
-def render_rejection(review: ReviewAttempt) -> str:
-    """What the reviewers who did not approve said, a line each finding; empty when all approved."""
-    return "\n".join(line for verdict in review.verdicts for line in _verdict_lines(verdict))
-
-
-def _verdict_lines(verdict: Verdict) -> list[str]:
-    lines = [f"[{verdict.reviewer}/CRITICAL] [REVIEWER_CRASH] The reviewer crashed."] if verdict.crashed else []
-    if verdict.approved and not verdict.crashed:
-        return []
-    lines += [_finding_line(verdict.reviewer, finding) for finding in verdict.findings]
-    return lines or [f"[{verdict.reviewer}] Rejected without a finding."]
-
-
-def _finding_line(reviewer: str, finding: Finding) -> str:
-    label = f"[{reviewer}/{finding.severity}]" if finding.severity else f"[{reviewer}]"
-    if finding.category:
-        label += f" [{finding.category}]"
-    place = finding.file or ""
-    if place and finding.line is not None:
-        place += f":{finding.line}"
-    fix = f"Suggested fix: {_one_line(finding.suggested_fix)}" if finding.suggested_fix else ""
-    return f"{label} " + " — ".join(part for part in (place, _one_line(finding.text or ""), fix) if part)
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _find_other_failures(run: RunFinished) -> tuple[OtherFailure, ...]:
+    """The last of each kind, the newest kinds if there are many."""
+    latest: dict[str, OtherAttempt] = {}
+    for rows in last_tries(run.other_failures):
+        latest.pop(rows[-1].kind, None)
+        if rows[-1].text.strip():
+            latest[rows[-1].kind] = rows[-1]
+    told = list(latest.values())[-OTHER_KINDS_MAX:]
+    return tuple(OtherFailure(one.kind, keep_tail(one.text, TEXT_CHARS_MAX // len(told))) for one in told)
 
 
 def _build_change(change: Change | None) -> ChangeEvidence | None:
@@ -141,13 +136,3 @@ def _build_change(change: Change | None) -> ChangeEvidence | None:
         implementation_notes=keep_head(notes) if notes else None,
         tests=TestCounts(tests.failing, tests.passing, tests.total, tests.passed) if tests else None,
     )
-
-
-def keep_head(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
-    omitted = len(text) - chars_max
-    return text if omitted <= 0 else f"{text[:chars_max]}\n… [{omitted} characters omitted]"
-
-
-def keep_tail(text: str, chars_max: int = TEXT_CHARS_MAX) -> str:
-    omitted = len(text) - chars_max
-    return text if omitted <= 0 else f"[{omitted} characters omitted] …\n{text[-chars_max:]}"

@@ -6,7 +6,8 @@ import pytest
 from lorebus.contracts.envelope import parse_message
 from lorebus.contracts.runs import RunFinished
 
-from services.writer.evidence import FILES_MAX, TEXT_CHARS_MAX, build_evidence, citation, skip_reason
+from services.writer.bounds import TEXT_CHARS_MAX
+from services.writer.evidence import FILES_MAX, build_evidence, citation, skip_reason
 
 SHARED = Path(os.environ.get("LOREBUS_SHARED", Path(__file__).parents[4] / "shared"))
 
@@ -133,6 +134,27 @@ def test_a_citation_names_pull_requests_head_and_a_quote():
 def test_a_rejection_is_quoted_from_its_start():
     cited = run(attempts=[review(REJECTED), ci("log")])
     assert citation(cited, build_evidence(cited))["quote"] == WORDED
+
+
+def test_what_else_stopped_the_run_counts_whatever_the_outcome():
+    attempts = [
+        {"kind": "sign_off", "text": "The migration has no way back."},
+        {"kind": "gate security", "output": "first\n"},
+        {"kind": "gate security", "output": "CVE found"},
+        {"kind": "step", "error": " "},
+    ]
+    for outcome in ("CI_FAILED", "REVIEW_FAILED", "SIGN_OFF_REJECTED"):
+        evidence = build_evidence(run(outcome, attempts=attempts))
+        assert [(other.kind, other.text) for other in evidence.other_failures] == [
+            ("sign_off", "The migration has no way back."),
+            ("gate security", "CVE found"),
+        ]
+
+
+def test_a_merge_that_timed_out_after_a_refused_sign_off_gives_a_lesson():
+    refused = run("MERGE_TIMED_OUT", attempts=[{"kind": "sign_off", "text": "no"}])
+    assert skip_reason(refused, build_evidence(refused)) is None
+    assert citation(refused, build_evidence(refused))["quote"] == "no"
 
 
 def test_a_merge_that_timed_out_with_nothing_rejected_gives_no_lesson():

@@ -24,11 +24,13 @@ class MemoryEvent(Message):
 
 
 class RunEvent(MemoryEvent):
-    """A fact about what became of one `run.finished`."""
+    """A fact about what became of one `run.finished`, or of one note."""
 
     event_id: str
-    run_id: str
+    run_id: str | None = None
     repository: str
+    written_by: str | None = None
+    """The writer of a note, or of the lesson."""
 
 
 class LessonWritten(RunEvent):
@@ -58,6 +60,44 @@ class WriteScanUnavailable(RunEvent):
 
     failure_type: str | None = None
     reason: Literal["incomplete"] = "incomplete"
+
+
+class AttemptHistoryUnavailable(RunEvent):
+    """The attempts could not be read; the lesson is written from what is left."""
+
+    kind: ClassVar[str] = "attempt_history_unavailable"
+
+    reason: str
+
+
+class TranscriptDigest(RunEvent):
+    """What the transcripts gave: how many entries of each kind, and how many the gate withheld."""
+
+    kind: ClassVar[str] = "transcript_digest"
+
+    transcript_ids: list[str]
+    failed_tools: int
+    failed_commands: int
+    churned_files: int
+    final_notes: int
+    dropped: int
+
+
+class TranscriptDigestUnavailable(RunEvent):
+    kind: ClassVar[str] = "transcript_digest_unavailable"
+
+    reason: str
+
+
+class TranscriptDigestDropped(RunEvent):
+    """Entries of transcripts in which the gate found a pattern."""
+
+    kind: ClassVar[str] = "transcript_digest_dropped"
+
+    transcript_ids: list[str]
+    count: int
+    patterns: list[str]
+    security: Literal["MEMORY_RECALL_DROPPED"] = RECALL_DROPPED
 
 
 class Superseded(MemoryEvent):
@@ -125,6 +165,10 @@ EVENTS: dict[str, type[MemoryEvent]] = {
         LessonSkipped,
         LessonRefused,
         WriteScanUnavailable,
+        AttemptHistoryUnavailable,
+        TranscriptDigest,
+        TranscriptDigestUnavailable,
+        TranscriptDigestDropped,
         Superseded,
         LessonsRetrieved,
         RecallDropped,

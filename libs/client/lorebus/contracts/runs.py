@@ -4,10 +4,21 @@ Only `run_id`, `repository` and `outcome` are required. Everything else is read 
 cannot be read is dropped and the lesson is written from the rest.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, TypeVar, cast
 
-from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from lorebus.contracts.envelope import Envelope, Identifier, Message, Repository, Text
 
@@ -32,11 +43,20 @@ def _readable_items(value: Any, validate: ValidatorFunctionWrapHandler) -> list[
     return kept
 
 
+def _is_list(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return cast("list[Any]", value)
+
+
 Readable = Annotated[T | None, WrapValidator(_readable)]
 """The value, or None where it does not fit: one odd field must not cost the whole run."""
 
 ReadableItems = Annotated[list[T], WrapValidator(_readable_items)]
 """Those items of a list that fit."""
+
+ReadableList = Annotated[ReadableItems[T], BeforeValidator(_is_list)]
+"""As ReadableItems, where it matters that there was no list: inside a Readable it becomes None."""
 
 
 class Ticket(Message):
@@ -68,7 +88,7 @@ class TestTotals(Message):
 
 class Change(Message):
     head_sha: Text | None = None
-    files: Readable[ReadableItems[ChangedFile]] = None
+    files: Readable[ReadableList[ChangedFile]] = None
     implementation_notes: Text | None = None
     tests: Readable[TestTotals] = None
 
@@ -108,11 +128,31 @@ class CiAttempt(_Attempt):
     log_tail: Text = ""
 
 
+def _is_other(kind: str) -> str:
+    if kind in {"review", "ci"}:
+        raise ValueError("a kind with a form of its own")
+    return kind
+
+
+OtherKind = Annotated[Text, StringConstraints(pattern=r"^[\w .:/-]{1,60}$"), AfterValidator(_is_other)]
+
+
+class OtherAttempt(_Attempt):
+    """What else stopped the run: a sign-off that was refused, a gate, a step that threw, a wait that timed out."""
+
+    kind: OtherKind
+    text: Text = Field(default="", validation_alias=AliasChoices("text", "error", "output", "message", "log_tail"))
+    """Which of these names it comes under is the publisher's choice."""
+
+
+Attempt = ReviewAttempt | CiAttempt | OtherAttempt
+
+
 class TranscriptPart(Message):
     sha256: Text | None = None
     encoding: Literal["identity", "gzip"] = "identity"
     data: str | None = None
-    """base64; absent where `ref` names evidence that was put before."""
+    """base64; absent where `ref` names a part that was put before (`evidence.put`)."""
     ref: Text | None = None
 
 
@@ -125,6 +165,11 @@ class Transcript(Message):
     closed_at: datetime | None = None
     format: Text
     parts: ReadableItems[TranscriptPart] = Field(default_factory=list[TranscriptPart])
+
+
+def default_event_id(fields: Mapping[str, Any]) -> str:
+    """The id of a run's event whose publisher gave it none."""
+    return f"{fields.get('run_id')}:commitToMemory:{fields.get('outcome')}"
 
 
 class RunFinished(Envelope):
@@ -142,7 +187,8 @@ class RunFinished(Envelope):
     ticket: Readable[Ticket] = None
     pull_requests: ReadableItems[PullRequest] = Field(default_factory=list[PullRequest])
     change: Readable[Change] = None
-    attempts: ReadableItems[ReviewAttempt | CiAttempt] = Field(default_factory=list[ReviewAttempt | CiAttempt])
+    attempts: Readable[ReadableList[Attempt]] = Field(default_factory=list[Attempt])
+    """None: something was given, but no list."""
     transcripts: ReadableItems[Transcript] = Field(default_factory=list[Transcript])
 
     @model_validator(mode="before")
@@ -151,8 +197,7 @@ class RunFinished(Envelope):
         if not isinstance(value, dict):
             return value
         fields = cast("dict[str, Any]", value)
-        made = f"{fields.get('run_id')}:commitToMemory:{fields.get('outcome')}"
-        return {**fields, "event_id": fields.get("event_id") or made}
+        return {**fields, "event_id": fields.get("event_id") or default_event_id(fields)}
 
     @property
     def known_outcome(self) -> Outcome:
@@ -161,8 +206,12 @@ class RunFinished(Envelope):
 
     @property
     def reviews(self) -> list[ReviewAttempt]:
-        return [attempt for attempt in self.attempts if isinstance(attempt, ReviewAttempt)]
+        return [attempt for attempt in self.attempts or () if isinstance(attempt, ReviewAttempt)]
 
     @property
     def ci_failures(self) -> list[CiAttempt]:
-        return [attempt for attempt in self.attempts if isinstance(attempt, CiAttempt)]
+        return [attempt for attempt in self.attempts or () if isinstance(attempt, CiAttempt)]
+
+    @property
+    def other_failures(self) -> list[OtherAttempt]:
+        return [attempt for attempt in self.attempts or () if isinstance(attempt, OtherAttempt)]
