@@ -18,6 +18,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from libs.common.errors import ClaimLost
 from libs.common.schema import inbox
 
+_GIVEN_BACK = sa.text("'-infinity'::timestamptz")
+"""As the end of a lease: it was given back, so whoever takes the event next takes it over from nobody."""
+
 TerminalStatus = Literal["written", "skipped", "refused", "dead"]
 
 
@@ -43,6 +46,8 @@ class Claim:
     receipt: Receipt
     number: int
     failures: int
+    losses: int = 0
+    """How often a service went away with the event in hand."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +90,7 @@ class Inbox:
         async with self._engine.begin() as connection:
             claimed = await self._insert_or_take(connection, receipt)
             if claimed is not None:
-                return Claim(receipt, number=claimed.claims, failures=claimed.failures)
+                return Claim(receipt, number=claimed.claims, failures=claimed.failures, losses=claimed.losses)
             return await self._why_not(connection, receipt)
 
     async def _insert_or_take(self, connection: AsyncConnection, receipt: Receipt) -> sa.Row[Any, Any] | None:
@@ -94,13 +99,17 @@ class Inbox:
         )
         take = new.on_conflict_do_update(
             index_elements=[inbox.c.tenant, inbox.c.schema_name, inbox.c.event_id],
-            set_={"claims": inbox.c.claims + 1, "lease_until": sa.func.clock_timestamp() + self._lease},
+            set_={
+                "claims": inbox.c.claims + 1,
+                "losses": inbox.c.losses + sa.case((inbox.c.lease_until == _GIVEN_BACK, 0), else_=1),
+                "lease_until": sa.func.clock_timestamp() + self._lease,
+            },
             where=sa.and_(
                 inbox.c.status == "claimed",
                 inbox.c.lease_until < sa.func.clock_timestamp(),
                 inbox.c.payload_sha256 == receipt.payload_sha256,
             ),
-        ).returning(inbox.c.claims, inbox.c.failures)
+        ).returning(inbox.c.claims, inbox.c.failures, inbox.c.losses)
         return (await connection.execute(take)).one_or_none()
 
     async def _why_not(self, connection: AsyncConnection, receipt: Receipt) -> Leased | Settled:
@@ -119,12 +128,12 @@ class Inbox:
     async def release(self, claim: Claim) -> None:
         """Gives an event back uncounted: the infrastructure was at fault, not the event."""
         async with self._engine.begin() as connection:
-            await self._update(connection, claim, lease_until=sa.func.clock_timestamp())
+            await self._update(connection, claim, lease_until=_GIVEN_BACK)
 
     async def count_failure(self, claim: Claim) -> None:
         """Gives an event back after an error of its own."""
         async with self._engine.begin() as connection:
-            await self._update(connection, claim, failures=inbox.c.failures + 1, lease_until=sa.func.clock_timestamp())
+            await self._update(connection, claim, failures=inbox.c.failures + 1, lease_until=_GIVEN_BACK)
 
     async def settle(self, connection: AsyncConnection, claim: Claim, outcome: Outcome) -> None:
         """Makes the event terminal in the caller's transaction. Raises ClaimLost, which must roll it back."""

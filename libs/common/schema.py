@@ -199,6 +199,7 @@ inbox = sa.Table(
     sa.Column("item_ids", ARRAY(UUID(as_uuid=True)), nullable=False, server_default=_no_list),
     sa.Column("claims", sa.Integer, nullable=False, server_default="1"),
     sa.Column("failures", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("losses", sa.Integer, nullable=False, server_default="0"),
     sa.Column("lease_until", Timestamp),
     sa.Column("first_seen_at", Timestamp, nullable=False, server_default=_now),
     sa.Column("terminal_at", Timestamp),

@@ -110,6 +110,16 @@ async def test_an_outage_gives_the_event_back_uncounted_and_a_failure_counts(eng
     assert (after_outage.failures, after_failure.failures) == (0, 1)
 
 
+async def test_a_loss_is_counted_when_the_holder_went_away_not_when_it_gave_the_event_back(
+    engine: AsyncEngine,
+) -> None:
+    inbox, event = Inbox(engine, SHORT), receipt()
+    await inbox.release(await claimed(inbox, event))
+    after_outage = await claimed(inbox, event)
+    after_loss = await claimed(inbox, event)
+    assert (after_outage.losses, after_loss.losses) == (0, 1)
+
+
 async def test_an_end_that_is_rolled_back_did_not_happen(engine: AsyncEngine) -> None:
     inbox, event = Inbox(engine, SHORT), receipt()
     claim = await claimed(inbox, event)

@@ -34,7 +34,7 @@ from libs.common.inbox import Claim, Inbox, Leased, Receipt, Settled, payload_ha
 _log = structlog.get_logger("bus")
 
 FAILURES_MAX = 5
-CLAIMS_MAX = 50
+LOSSES_MAX = 50
 """A message that takes its service down each time it is handled is given up as well."""
 
 DELAYS_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
@@ -156,7 +156,7 @@ class Consumer(Generic[MessageT]):
         return self._receipt(delivered, tenant, f"sha256:{payload_hash(delivered.body)}", {})
 
     async def _handle(self, message: MessageT, claim: Claim, delivered: StreamMessage[Any]) -> float | None:
-        if claim.number > CLAIMS_MAX:
+        if claim.losses > LOSSES_MAX:
             await self._dead_letters.bury(claim, delivered, "the service went down each time it handled this")
             return None
         try:

@@ -1,4 +1,4 @@
-"""Evidence put ahead of its run; what model calls answered and cost."""
+"""Evidence put ahead of its run; what model calls answered and cost; how often a claim was lost."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -55,3 +55,4 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("tenant", "day", name=op.f("model_spend_pkey")),
         comment="What each tenant's model calls cost on a day (UTC)",
     )
+    op.add_column("inbox", sa.Column("losses", sa.Integer(), server_default="0", nullable=False))
