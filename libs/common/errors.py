@@ -3,7 +3,11 @@
 LorebusError
 ├── GateUnavailable        nobody screened the texts: nothing is stored, nothing is recalled
 ├── EmbedderUnavailable    no vector for a text
+├── ModelUnavailable       the language model did not answer
+├── ModelRefused           the language model's provider does not take the question
+├── SpendingRefused        today's model calls have cost as much as they may
 ├── StoreUnavailable       the database did not answer
+├── SettingRefused         an administrator's setting that cannot be: unknown, out of range, or not at this level
 ├── ClaimLost              another copy took the event over; nothing was committed
 ├── SetupIncomplete        the installation is not as `lorebus migrate` leaves it
 └── EmbeddingModelMismatch the configured model is not the one that the rows were embedded with
@@ -20,8 +24,24 @@ class EmbedderUnavailable(LorebusError):
     """The embedding model did not answer."""
 
 
+class ModelUnavailable(LorebusError):
+    """The language model did not answer in time, or its provider is down or busy: an outage."""
+
+
+class ModelRefused(LorebusError):
+    """The provider refuses the question, and would again; the text names the remedy."""
+
+
+class SpendingRefused(LorebusError):
+    """The tenant's cap of the day is reached; the text says which setting raises it and when it is free again."""
+
+
 class StoreUnavailable(LorebusError):
     """The database did not answer."""
+
+
+class SettingRefused(LorebusError):
+    """No such key, no such value, or not at this level; the text names the remedy."""
 
 
 class ClaimLost(LorebusError):

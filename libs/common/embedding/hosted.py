@@ -6,12 +6,12 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
-import litellm
 import numpy.typing as npt
 from openai import OpenAIError
 
 from libs.common.embedding.port import Vectors, normalise
 from libs.common.errors import EmbedderUnavailable
+from libs.common.litellm_client import litellm
 
 _TIMEOUT_SECONDS = 20.0
 _RETRIES = 2

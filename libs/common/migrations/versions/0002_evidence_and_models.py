@@ -34,7 +34,7 @@ def upgrade() -> None:
         sa.Column("cost_usd", sa.Numeric(precision=12, scale=6), nullable=True),
         sa.Column("created_at", sa.DateTime(timezone=True), server_default=sa.text("now()"), nullable=False),
         sa.PrimaryKeyConstraint("tenant", "event_id", "purpose", name=op.f("model_answers_pkey")),
-        comment="What a model answered for an event in work, so that no outage bills it twice; gone when the event ends",
+        comment="What a model answered for an event in work, so that no outage bills it twice; gone when the event ends",  # noqa: E501
     )
     op.create_table(
         "model_holds",
