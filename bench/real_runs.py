@@ -7,6 +7,11 @@ The cross-validation chooses both bars of the gate anew on four fifths of the re
 nothing of the last fifth, and reports the figures of the last fifths together.
 
     python -m bench.real_runs [--json] [--setting 0.7] [--limit 5] [--folds 5]
+
+Two runs with one cause should read as one lesson: `alike` is the share of such pairs whose first sentences share
+most of their words, and `--pairs 20` prints pairs of as many causes as possible, for a person to judge.
+
+    python -m bench.real_runs --pairs 20
 """
 
 import argparse
@@ -24,9 +29,11 @@ import numpy as np
 import numpy.typing as npt
 import wordllama
 from lorebus.contracts.envelope import parse_message
+from lorebus.contracts.recall import Agent
 from lorebus.contracts.runs import RunFinished
 from wordllama import WordLlama
 
+from bench.pairs import choose_pairs, pair_runs, render_pairs
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
@@ -41,7 +48,8 @@ SUPERSEDE_SIMILARITY = 0.92
 SILENT_MIN = 0.88
 Z_GRID = (2.5, 2.75, 3.0, 3.25, 3.5, 4.0)
 COVERAGE_GRID = (0.1, 0.15, 0.2, 0.25, 0.3)
-KINDS = ("paraphrase", "ci_fixer", "implementer", "review_fixer")
+AGENTS: tuple[Agent, ...] = ("ci_fixer", "implementer", "review_fixer")
+KINDS = ("paraphrase", *AGENTS)
 
 Vectors = npt.NDArray[np.float32]
 
@@ -59,6 +67,10 @@ class Question:
     text: str
     repositories: tuple[str, ...]
     right: frozenset[str]
+
+    @property
+    def agent(self) -> Agent | None:
+        return next((agent for agent in AGENTS if agent == self.kind), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +114,7 @@ class Bench:
         self.background = self.embed(lines)
         self.common = count_documents(map(tokenize, lines))
         self.scopes: dict[str, list[Item]] = defaultdict(list)
-        self.lessons = 0
+        self.summaries: dict[str, str] = {}
         for path in sorted(runs.glob("*.json")):
             self.publish(parse_message(RunFinished, path.read_bytes()))
         self.frequencies = {name: self.frequencies_of(items) for name, items in self.scopes.items()}
@@ -114,8 +126,9 @@ class Bench:
         evidence = build_evidence(run)
         if skip_reason(run, evidence):
             return
-        self.lessons += 1
-        item = self.item_of(run.run_id, write_lesson(run, evidence))
+        lesson = write_lesson(run, evidence)
+        self.summaries[run.run_id] = lesson.summary
+        item = self.item_of(run.run_id, lesson)
         older = self.scopes[run.repository]
         kept = [other for other in older if float(other.vector @ item.vector) < SUPERSEDE_SIMILARITY]
         self.scopes[run.repository] = [*kept, item]
@@ -127,8 +140,8 @@ class Bench:
     def frequencies_of(self, items: Iterable[Item]) -> Frequencies:
         return count_documents(item.terms for item in items)
 
-    def ask(self, text: str, repository: str) -> list[Ranked[str]]:
-        query = prepare_query(text, self.common, repository)
+    def ask(self, question: Question, repository: str) -> list[Ranked[str]]:
+        query = prepare_query(question.text, self.common, repository, question.agent)
         vector = self.embed([query.embed_text])[0]
         terms = frozenset(query.terms)
         candidates = [
@@ -143,8 +156,8 @@ class Bench:
         others = sorted(set(self.scopes) - set(question.repositories))
         return Asked(
             question=question,
-            own=tuple(self.ask(question.text, name) for name in question.repositories),
-            others={name: self.ask(question.text, name) for name in others},
+            own=tuple(self.ask(question, name) for name in question.repositories),
+            others={name: self.ask(question, name) for name in others},
         )
 
 
@@ -230,16 +243,24 @@ def main() -> None:
     parser.add_argument("--setting", type=float, default=0.7, help="the similarity setting")
     parser.add_argument("--limit", type=int, default=5)
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=0, help="print so many pairs, and nothing else")
     chosen = parser.parse_args()
     real_runs = SHARED / "real-runs"
+    labels = json.loads((real_runs / "labels.json").read_text())
     bench = Bench(real_runs / "runs")
-    asked = [bench.ask_everywhere(one) for one in read_questions(json.loads((real_runs / "labels.json").read_text()))]
+    pairs = pair_runs(labels, bench.summaries)
+    if chosen.pairs:
+        print(render_pairs(choose_pairs(pairs, chosen.pairs)))
+        return
+    asked = [bench.ask_everywhere(one) for one in read_questions(labels)]
     total = summarise([judge(one, gate_of_setting(chosen.setting), chosen.limit) for one in asked])
     gates, held_out = cross_validate(asked, chosen.folds, chosen.limit)
     report = {
-        "lessons": bench.lessons,
+        "lessons": len(bench.summaries),
         "active": sum(map(len, bench.scopes.values())),
         "repositories": len(bench.scopes),
+        "pairs": len(pairs),
+        "alike": fmean(pair.alike for pair in pairs),
         "default": {kind: asdict(row) for kind, row in total.items()},
         "cross_validated": {kind: asdict(row) for kind, row in held_out.items()},
         "gates": [asdict(gate) for gate in gates],
@@ -247,7 +268,8 @@ def main() -> None:
     if chosen.json:
         print(json.dumps(report, indent=2))
         return
-    print(f"{report['lessons']} lessons, {report['active']} active, in {report['repositories']} repositories\n")
+    print(f"{report['lessons']} lessons, {report['active']} active, in {report['repositories']} repositories")
+    print(f"{report['alike']:.3f} of {report['pairs']} pairs of runs with one cause open alike\n")
     print(render_table("default", total), render_table("held out", held_out), sep="\n\n")
     print("\ngates chosen: " + ", ".join(f"z {gate.z_min:g} or coverage {gate.coverage_min:g}" for gate in gates))
 

@@ -1,26 +1,39 @@
-"""What one kind of evidence has to say: a rejection, a CI log, or the work alone."""
+"""What one kind of evidence has to say: a rejection, a CI log, another failure, or the work alone."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from lorebus.contracts.runs import Ticket
 
 from libs.common.domain.log_forms import STRONG
-from libs.common.domain.log_lines import last_lines, read_log, select_lines
-from services.writer.evidence import ChangeEvidence
-from services.writer.failure import UNKNOWN, find_kind
+from libs.common.domain.log_lines import LogLine, is_log, last_lines, read_log, select_lines
+from services.writer.evidence import ChangeEvidence, OtherFailure
+from services.writer.extractors.diagnosis import diagnose
+from services.writer.failure import UNKNOWN
+from services.writer.history import History
+from services.writer.transcripts.digest import Digest
 
 DETAIL_CHARS_MAX = 300
 TEXT_CHARS_MAX = 500
 INDEX_CHARS_MAX = 4_000
-SHOWN_CHARS_MAX = 1_000
+SHOWN_CHARS_MAX = 800
 LAST_LINES = 5
+COMMANDS_MAX = 2
 HIGH, MEDIUM, LOW = 0.9, 0.6, 0.3
 
 _LABELS = re.compile(r"^\[([^\]]*)\] (?:\[([^\]]*)\] )?")
 _MARKUP = re.compile(r"`{3}.*?(?:`{3}|$)|[*`#]+", re.DOTALL)
 _MERGE_CONFLICT = "merge conflict"
 _SECURITY = re.compile(r"(?i)\bsecurity|vulnerab")
+_SEPARATOR = re.compile(r"[_./:-]|(?<=[a-z])(?=[A-Z])")
+_TYPES = (
+    (_SECURITY, "SECURITY_VIOLATION"),
+    (re.compile(r"\bconflict"), "MERGE_CONFLICT"),
+    (re.compile(r"\b(?:sign off|signoff|approval|review)"), "REVIEW_REJECTION"),
+    (re.compile(r"\b(?:ci|build|test|tests|deploy|pipeline|gate)\b"), "CI_FAILURE"),
+)
+"""What kind of failure another failure is, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +45,8 @@ class Account:
     failure_type: str | None = None
     kind: str | None = None
     index_text: str = ""
+    also: str = ""
+    """How it begins where another account stands before it."""
 
     def render(self, chars_max: int) -> str:
         """The opening and as many whole details as fit."""
@@ -44,19 +59,26 @@ class Account:
 
 def tell_ci_failure(log: str) -> Account:
     lines = read_log(log)
-    kind = find_kind(lines)
+    diagnosis = diagnose(lines)
+    kind = diagnosis.kind
     strong = any(line.score >= STRONG for line in lines)
     told = select_lines(lines, INDEX_CHARS_MAX // 2)
-    shown = select_lines(lines, SHOWN_CHARS_MAX) or last_lines(lines, LAST_LINES)
+    shown = select_lines(_weighed(lines, diagnosis.lines), SHOWN_CHARS_MAX) or last_lines(lines, LAST_LINES)
     return Account(
-        opening=f"{kind.words} ({kind.name}).",
+        opening=diagnosis.render(),
         details=tuple(line.text for line in shown),
         basis="The end of the latest failing CI log" + (" states the error." if strong else " names no cause."),
         confidence=HIGH if strong else MEDIUM,
         failure_type="MERGE_CONFLICT" if kind.name == _MERGE_CONFLICT else "CI_FAILURE",
         kind=None if kind is UNKNOWN else kind.name,
         index_text="\n".join(line.text for line in told),
+        also="CI failed as well: ",
     )
+
+
+def _weighed(lines: Sequence[LogLine], stated: Sequence[str]) -> list[LogLine]:
+    """What the sentence rests on comes before all else, and brings its neighbours along."""
+    return [replace(line, score=line.score + STRONG) if line.text in stated else line for line in lines]
 
 
 def tell_rejection(rejection: str) -> Account:
@@ -65,9 +87,10 @@ def tell_rejection(rejection: str) -> Account:
     categories = [str(label[2]) for _, label in findings if label[2]]
     only_security = bool(categories) and all(map(_SECURITY.search, categories))
     named = ", ".join(dict.fromkeys(categories))[:TEXT_CHARS_MAX]
+    first, *others = [shorten(line[label.end() :], DETAIL_CHARS_MAX) for line, label in findings] or [""]
     return Account(
-        opening="the review asks for changes" + (f" ({named})." if named else "."),
-        details=tuple(_clip(line[label.end() :], DETAIL_CHARS_MAX) for line, label in findings),
+        opening="the review asks for changes" + (f" ({named})" if named else "") + (f": {first}" if first else "."),
+        details=tuple(others),
         basis="The latest rejection by the reviewers states the findings.",
         confidence=HIGH,
         failure_type="SECURITY_VIOLATION" if only_security else "REVIEW_REJECTION",
@@ -76,19 +99,57 @@ def tell_rejection(rejection: str) -> Account:
     )
 
 
-def tell_work(ticket: Ticket | None, change: ChangeEvidence | None) -> Account:
-    """Nothing was rejected: the ticket says what was asked, the notes what was done."""
-    title = _clip((ticket and ticket.title) or "", DETAIL_CHARS_MAX)
-    asked = _clip((ticket and ticket.description) or "", TEXT_CHARS_MAX)
-    done = _clip((change and change.implementation_notes) or "", TEXT_CHARS_MAX)
-    details = (f"Asked: {asked}" if asked else "", f"Done: {done}" if done else "")
+def tell_other_failure(failure: OtherFailure) -> Account:
+    """A gate or a step leaves a log, a person a few words."""
+    name = _spoken(failure.kind)
+    type_ = next((type_ for pattern, type_ in _TYPES if pattern.search(name)), None)
+    if is_log(failure.text):
+        told = tell_ci_failure(failure.text)
+        basis = f"What the failed {name} printed."
+        return replace(told, opening=f"{name} failed: {told.opening}", basis=basis, failure_type=type_, also="")
+    said = shorten(failure.text, TEXT_CHARS_MAX)
+    basis = f"What is on record of the failed {name}."
+    return Account(f"{name} failed: {said}", (), basis, MEDIUM, type_, name, index_text=failure.text[:INDEX_CHARS_MAX])
+
+
+def _spoken(kind: str) -> str:
+    """`sign_off` and `signOff` as words."""
+    return " ".join(_SEPARATOR.sub(" ", kind).split()).lower()
+
+
+def tell_work(ticket: Ticket | None, change: ChangeEvidence | None, digest: Digest | None = None) -> Account:
+    """Nothing was rejected: the ticket says what was asked, the notes what was done, transcripts what failed."""
+    title = shorten((ticket and ticket.title) or "", DETAIL_CHARS_MAX)
+    asked = shorten((ticket and ticket.description) or "", TEXT_CHARS_MAX)
+    done = shorten((change and change.implementation_notes) or "", TEXT_CHARS_MAX)
+    failed = _tell_commands(digest) if digest else []
+    details = (f"Asked: {asked}" if asked else "", *failed, f"Done: {done}" if done else "")
+    rests_on = "the ticket, the notes and the transcripts" if digest else "the ticket and the notes"
     return Account(
         opening=f"{title}." if title else "nothing was rejected on the way.",
         details=tuple(filter(None, details)),
-        basis="No rejection and no CI failure is on record; this rests on the ticket and the notes.",
+        basis=f"No rejection and no CI failure is on record; this rests on {rests_on}.",
         confidence=LOW,
-        index_text=_raw(ticket, change),
+        index_text="\n".join((_raw(ticket, change), *failed)),
     )
+
+
+def _tell_commands(digest: Digest) -> list[str]:
+    """The latest failed commands, each in one line without what changes from run to run."""
+    entries = digest.failed_commands[-COMMANDS_MAX:]
+    texts = (" ".join(line.text for line in read_log(entry.text)) for entry in entries)
+    return [f"Failed on the way: {shorten(text, DETAIL_CHARS_MAX)}" for text in texts]
+
+
+def tell_history(history: History) -> str:
+    """How often the run failed before, and in which ways."""
+    told: list[str] = []
+    if history.ci_failures.total > 1:
+        kinds = dict.fromkeys(diagnose(read_log(entry.text)).kind.name for entry in history.ci_failures.entries)
+        told.append(f"CI failed {history.ci_failures.total} times: {', then '.join(kinds)}.")
+    if history.rejections.total > 1:
+        told.append(f"Reviewers rejected it {history.rejections.total} times.")
+    return " ".join(told)
 
 
 def _raw(ticket: Ticket | None, change: ChangeEvidence | None) -> str:
@@ -97,6 +158,7 @@ def _raw(ticket: Ticket | None, change: ChangeEvidence | None) -> str:
     return f"{asked}\n{done}".strip()
 
 
-def _clip(text: str, chars_max: int) -> str:
+def shorten(text: str, chars_max: int) -> str:
+    """One line without markup and quoted code."""
     plain = " ".join(_MARKUP.sub(" ", text[: chars_max * 4]).split())
     return plain if len(plain) <= chars_max else f"{plain[:chars_max]}…"

@@ -12,6 +12,7 @@ from lorebus.contracts.runs import Change, OtherAttempt, Outcome, RunFinished
 from services.writer.attempts import last_tries
 from services.writer.bounds import TEXT_CHARS_MAX, keep_head, keep_tail
 from services.writer.history import History, build_history, find_ci_failures, find_rejections
+from services.writer.transcripts.digest import Digest
 
 FILES_MAX = 40
 OTHER_KINDS_MAX = 4
@@ -58,6 +59,7 @@ class Evidence:
     change: ChangeEvidence | None = None
     other_failures: tuple[OtherFailure, ...] = ()
     history: History | None = None
+    digest: Digest | None = None
 
     @property
     def has_failure(self) -> bool:
@@ -99,6 +101,8 @@ def citation(run: RunFinished, evidence: Evidence) -> dict[str, Any]:
         cited["quote"] = quote
     if evidence.history:
         cited["history"] = evidence.history.counts()
+    if evidence.digest:
+        cited["transcripts"] = evidence.digest.citation()
     return cited
 
 

@@ -64,6 +64,17 @@ _RULES: tuple[_Rule, ...] = (
         r"(?i:requires (?:python|node|ruby|java|php) ?[<>=\d])", r"(?i:engine .* is incompatible)",
     ),
     _rule(
+        9, "timeout", "something took too long and was stopped at its time limit",
+        # The CI service's own word.
+        r"action '.+' has timed out after", r"(?i:no output has been received in the last)",
+        r"exceeded the maximum time limit", r"exited with 124",
+    ),
+    _rule(
+        8, "network", "a connection or request to another host failed",
+        r"(?i:could not resolve host|name resolution|failed to lookup address|name or service not known)",
+        r"getaddrinfo|ENOTFOUND|dns error",
+    ),
+    _rule(
         8, "import error", "a module, package or shared library cannot be loaded",
         r"\bImportError|\bModuleNotFoundError|\bLoadError|ClassNotFoundException", r"(?i:cannot find module)",
         r"(?i:cannot import name|no module named|undefined symbol|cannot open shared object)",
@@ -96,11 +107,12 @@ _RULES: tuple[_Rule, ...] = (
         r"\.(?:c|cc|cpp|cxx|h|hpp|rs|go|java|kt|scala|swift|m|mm|cs|ts|tsx|hs)[:(]\d+.*"
         r"(?i:error|undefined|not found|undeclared)",
         r"error\[E\d+\]|error (?:C|TS|CS|LNK)\d{4}|FAILED: .*\.o(?:bj)?\b",
+        r"^\[error\] \S+\.(?:scala|java|kt):\d+:",
         r"(?i:fatal error:|undefined reference|linking with|cannot create executables|\bld: |no matching function)",
     ),
     _rule(
         7, "syntax error", "a source file cannot be parsed",
-        r"SyntaxError|IndentationError|Unexpected token", r"(?i:\bsyntax error\b|\bparse error\b)",
+        r"SyntaxError|IndentationError|Unexpected token|Invalid CSS after", r"(?i:\bsyntax error\b|\bparse error\b)",
     ),
     _rule(
         7, "name error", "an undefined name or a missing attribute is used",
@@ -145,8 +157,8 @@ _RULES: tuple[_Rule, ...] = (
     ),
     _rule(
         4, "test assertion", "a test fails because a result differs from what it expects",
-        r"(?i:\bassert|\bexpected\b|\bshould (?:be|have|equal)\b|\bfail(?:ed|ure)s?:)", r"--- FAIL|\bFAILED\b|not ok\b",
-        r"(?i:\d+ (?:failing|failed|failures?)\b)",
+        r"(?i:\bassert|\bexpected\b|\bshould (?:be|have|equal)\b|\bfail(?:ed|ure)s?:)",
+        r"--- FAIL|\bFAILED\b|not ok\b|: FAIL$", r"(?i:\d+ (?:failing|failed|failures?)\b)",
     ),
 )  # fmt: skip
 
@@ -158,5 +170,20 @@ def find_kind(lines: Sequence[LogLine]) -> FailureKind:
     for rule in _RULES:
         scores = [line.score for line in told if rule.pattern.search(line.text)]
         if scores:
-            weights[rule.kind] = rule.weight + max(scores) / 2 + min(len(scores), HITS_MAX) / 4
+            weight = rule.weight + max(scores) / 2 + min(len(scores), HITS_MAX) / 4
+            weights[rule.kind] = max(weight, weights.get(rule.kind, 0))
     return max(weights, key=lambda kind: weights[kind]) if weights else UNKNOWN
+
+
+def get_kind(name: str) -> FailureKind:
+    return next(rule.kind for rule in _RULES if rule.kind.name == name)
+
+
+def speaks_of(kind: FailureKind, text: str) -> bool:
+    return any(rule.pattern.search(text) for rule in _RULES if rule.kind == kind)
+
+
+def find_proof(kind: FailureKind, lines: Sequence[LogLine]) -> LogLine | None:
+    """The line that shows the kind best; of equals the first, from which the others mostly follow."""
+    told = [line for line in lines if line.score >= KIND_SCORE_MIN and speaks_of(kind, line.text)]
+    return max(told, key=lambda line: line.score, default=None)

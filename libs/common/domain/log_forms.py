@@ -51,6 +51,15 @@ _QUIET: tuple[LineForm, ...] = (
     ),
     _form(-6, r"^(?:ok|PASS(?:ED)?|--- PASS|=== RUN|[✓✔√])(?: |$)", r"\b(?:PASSED|SKIPPED|OK)(?: [\[(].*)?$"),
     _form(-6, r": \d+ ?ms$"),
+    # What a CI service and npm say around every failure, and figures of progress.
+    _any_case(-5, r"^(?:store build cache|changes detected|nothing changed|uploading archive|running casher)"),
+    _any_case(
+        -5,
+        r"^npm err(?:!|or)(?:$| (?:linux|darwin|windows|argv|node v|npm v|errno|exit status|code elifecycle|~?/|npm ))",
+        r"^npm err(?:!|or) (?:this is (?:most likely|probably)|not with|tell the|you can get|or if|there is likely)",
+        r"^npm err(?:!|or) (?:please include|a complete log)",
+    ),
+    _any_case(-5, r"\d [kmg]?i?b/s\b|\d tests/s\b", r"^- \w+#test_"),
     # A stack frame, a shell's trace, a long command, a progress display.
     _form(-5, r"^at [\w.$<]+[(/ ]", r"^\+{1,2} ?\S", r"^\$ ", r"^(?:Compiling|Downloading|Installing|Requirement) "),
     _form(-3, r"(?: --?\w[\w-]*(?:[= ]\S+)?){5}"),

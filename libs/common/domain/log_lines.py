@@ -19,13 +19,14 @@ LINES_MAX = 1_000
 _ANSI = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _FRAMING = re.compile(
     r"travis_(?:time|fold):[^\s\x1b]*|##\[(?:end)?(?:group|section|command|debug)\]"
-    r"|\b_bk;t=\d+\x07?|^(?:~~~|\+\+\+|\^\^\^) "
+    r"|##\[(?:start|end)-action\b[^\]]*\]?|\b_bk;t=\d+\x07?|^(?:~~~|\+\+\+|\^\^\^) "
 )
 _MARKED = re.compile(r"^::(error|warning)\b[^:]*::|##\[(error|warning)\]")
 _TIMESTAMP = re.compile(
     r"^\s*\[?(?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:[.,]\d+)?|\d\d:\d\d:\d\d(?:[.,]\d+)?)\]?(?: |$)"
 )
+_OMITTED = re.compile(r"^\[\d+ characters omitted\] …$")
 _CHANGING = (
     # Where a CI service checks out, whose home it is, where temporary files go.
     (re.compile(r"(?<!\S)\S*[\\/]_work[\\/](?:[^\\/\s]+[\\/]){2}"), ""),
@@ -35,8 +36,14 @@ _CHANGING = (
     # Ids, hashes, addresses, process ids, durations.
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "…"),
     (re.compile(r"\b0x[0-9a-fA-F]{4,}\b|\b(?=[0-9a-f]*\d)[0-9a-f]{12,}\b"), "…"),
-    (re.compile(r"<\d+\.\d+\.\d+>|\bpid[ =:]+\d+", re.IGNORECASE), "…"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9]*[a-f])[0-9a-f]{7,}\b|<\d+\.\d+\.\d+>|(?<![\d.])\d{9,}(?!\d)"), "…"),
+    (re.compile(r"\b(pid|process)[ =:#]+\d{3,}", re.IGNORECASE), r"\1 …"),
+    (re.compile(r"\b(\d{1,3}(?:\.\d{1,3}){3}|localhost):[1-9]\d{4}\b"), r"\1:…"),
+    (re.compile(r"\b\d{4}[-/]\d\d[-/]\d\d[T _]\d\d[:_]\d\d[:_]\d\d(?:[.,_]\d+)?Z? ?"), ""),
     (re.compile(r"\s*\((?:\d+m ?)?\d+(?:\.\d+)? ?m?s\)| in \d+(?:\.\d+)? ?m?s(?:econds)?\b"), ""),
+    # A round figure may be a limit, and so the cause.
+    (re.compile(r"(?<![\w.])\d+\.\d+ ?(?:ms|[uμ]s|s|seconds?)\b|\bin \d+m ?\d+s\b"), ""),
+    (re.compile(r"(?<!timed out) after \d+ ?(?:ms|s|min)$"), ""),
     (re.compile(r"[\x00-\x08\x0e-\x1f\x7f]"), ""),
     (re.compile(r"\s+"), " "),
 )
@@ -64,7 +71,7 @@ def clean_line(raw: str) -> str:
 
 def read_log(log: str) -> list[LogLine]:
     """The last lines of a log, cleaned and scored; empty ones and repeats are left out."""
-    pieces = re.split(r"[\r\n]+", log[-LOG_CHARS_MAX:])[-LINES_MAX:]
+    pieces = _whole_lines(log)
     lines: list[LogLine] = []
     seen: set[str] = set()
     for position, text in enumerate(map(clean_line, pieces)):
@@ -73,6 +80,13 @@ def read_log(log: str) -> list[LogLine]:
             seen.add(shape)
             lines.append(LogLine(position, text, score_line(text)))
     return lines
+
+
+def _whole_lines(log: str) -> list[str]:
+    """The last lines, without the rest of one that the writer's own bound cut off."""
+    pieces = re.split(r"[\r\n]+", log[-LOG_CHARS_MAX:])[-LINES_MAX:]
+    was_cut = len(pieces) > 2 and _OMITTED.match(pieces[0])
+    return pieces[2:] if was_cut else pieces
 
 
 def select_lines(lines: Sequence[LogLine], chars_max: int, weight_min: float = 0.5) -> list[LogLine]:

@@ -17,6 +17,18 @@ from libs.common.domain.log_lines import clean_line, is_log, last_lines, read_lo
         ("cannot read /tmp/pytest-of-ci/x/data.json", "cannot read data.json"),
         ("object at 0x7f3a2c00 leaked", "object at … leaked"),
         ("--- FAIL: TestSum (0.03s)", "--- FAIL: TestSum"),
+        ("FAIL example.com/shop 26.474s", "FAIL example.com/shop"),
+        ("BUILD FAILED in 11m 12s", "BUILD FAILED"),
+        ("'tests' errored after 11 min", "'tests' errored"),
+        ("The action 'Test' has timed out after 360 minutes", "The action 'Test' has timed out after 360 minutes"),
+        ("gen.1 | 2019/06/23 13:27:52 cannot parse", "gen.1 | cannot parse"),
+        ("see ~/.npm/_logs/2019-07-31T18_42_37_403Z-debug.log", "see ~/.npm/_logs/-debug.log"),
+        ("listen udp 127.0.0.1:42613: bind", "listen udp 127.0.0.1:…: bind"),
+        ("listen udp 127.0.0.1:8080: bind", "listen udp 127.0.0.1:8080: bind"),
+        ("Process 48849 has 19 GiB", "Process … has 19 GiB"),
+        (">>>>>>> 597be33c510 (more cases)", ">>>>>>> … (more cases)"),
+        ("uploading logs.xpu_90550893925.zip", "uploading logs.xpu_….zip"),
+        ("##[end-action id=__self.upload;outcome=failure]", ""),
     ],
 )
 def test_framing_and_tokens_of_one_run_are_taken_off(raw: str, clean: str):
@@ -50,6 +62,10 @@ def test_a_line_of_a_failure_is_strong(line: str):
         "   raise ConnectionError(reason)".strip(),
         "Compiling error-chain v0.12",
         "DeprecationWarning: invalid escape sequence",
+        "npm ERR! code ELIFECYCLE",
+        "npm ERR! This is probably not a problem with npm. There is likely additional logging output above.",
+        "8.00 KB / 177.88 KB [=>---] 4.50 % 291.73 KB/s",
+        "store build cache",
     ],
 )
 def test_a_line_of_a_green_step_is_not(line: str):
@@ -60,6 +76,13 @@ def test_lines_that_differ_in_numbers_alone_are_read_once():
     assert [line.text for line in read_log("retry 1 of 3\nretry 2 of 3\nretry 3 of 3\nfailed")] == [
         "retry 1 of 3",
         "failed",
+    ]
+
+
+def test_a_line_that_a_bound_cut_off_is_not_read():
+    assert [line.text for line in read_log("[9 characters omitted] …\nt failed\nerror: no\nbye")] == [
+        "error: no",
+        "bye",
     ]
 
 

@@ -7,13 +7,24 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 
-from services.writer.evidence import Evidence
-from services.writer.rules import Draft, Rival, Skip, distil, evidence_time, mask_run, origin_tier, supersede
+from services.writer.evidence import Evidence, build_evidence
+from services.writer.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, write_lesson
+from services.writer.rules import (
+    Draft,
+    Rival,
+    draft_lesson,
+    draft_note,
+    evidence_time,
+    origin_tier,
+    source_of_note,
+    source_of_run,
+    supersede,
+)
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
-TOKEN = "ghp_hTu7Q1xSRiQxUhwmPFo9Qjs1pt0uTG4QUanL"
 
 
 def run_of(**fields: object) -> RunFinished:
@@ -24,33 +35,48 @@ def rival(number: int, *, hours: float = 0, tier: int = 2) -> Rival:
     return Rival(UUID(int=number), NOW + timedelta(hours=hours), f"event-{number}", tier)
 
 
-def test_credentials_are_masked_before_anything_reads_the_run() -> None:
-    run = run_of(
-        attempts=[{"kind": "ci", "log_tail": f"export GITHUB_TOKEN={TOKEN}\nError: push failed"}],
-        ticket={"title": f"use {TOKEN}"},
-        change={"files": [{"path": "a.py"}], "implementation_notes": f"token is {TOKEN}"},
-    )
-    assert TOKEN not in mask_run(run).model_dump_json()
+def draft_of(run: RunFinished) -> Draft:
+    evidence = build_evidence(run)
+    return draft_lesson(write_lesson(run, evidence), evidence)
 
 
-def test_masking_leaves_what_is_no_secret_as_it_was() -> None:
-    run = run_of(
-        pull_requests=[{"number": 3, "head_sha": "0123456789abcdef0123456789abcdef01234567"}],
-        change={"files": [{"path": "tests/test_token.py"}], "tests": {"failing": 1, "passing": 40, "passed": False}},
-        attempts=[{"kind": "ci", "seq": 4, "attempt": 2, "activity_id": "9", "log_tail": "Error: no"}],
-    )
-    assert mask_run(run) == run
+def note_of(**fields: object) -> WriteMemory:
+    known = {"kind": "note", "event_id": "n", "repository": "a/b", "writer": "shellStep", "summary": "3 files changed."}
+    return WriteMemory.model_validate(known | fields)
 
 
 def test_a_run_becomes_a_draft_with_the_words_that_find_it() -> None:
-    draft = distil(run_of(attempts=[{"kind": "ci", "log_tail": "Error: Cannot find module 'left-pad'\nexit 1"}]))
-    assert isinstance(draft, Draft)
+    draft = draft_of(run_of(attempts=[{"kind": "ci", "log_tail": "Error: Cannot find module 'left-pad'\nexit 1"}]))
     assert {"left", "pad", "modul"} & set(draft.terms)
     assert draft.texts()["lesson"] == f"{draft.lesson.summary}\n\n{draft.lesson.rationale}"
 
 
-def test_a_clean_merge_timeout_becomes_a_skip() -> None:
-    assert distil(run_of(outcome="MERGE_TIMED_OUT")) == Skip("merge_timed_out_without_rejection")
+def test_the_gate_sees_every_text_that_will_be_stored() -> None:
+    metadata = {"branch": "main", "files": ["a.py", {"note": "deep"}], "count": 3}
+    draft = draft_note(note_of(rationale="why", metadata=metadata))
+    assert draft.texts() == {
+        "summary": "3 files changed.",
+        "rationale": "why",
+        "metadata": "branch\nmain\nfiles\na.py\nnote\ndeep\ncount",
+        "lesson": "3 files changed.\n\nwhy",
+    }
+
+
+@pytest.mark.parametrize(("writer", "tier"), [("mergeConflictResolver", 1), ("shellStep", 1), ("a stranger", 0)])
+def test_a_note_never_ranks_with_the_systems_own_evidence(writer: str, tier: int) -> None:
+    draft = draft_note(note_of(writer=writer))
+    assert (draft.origin_tier, draft.lesson.confidence) == (tier, None)
+
+
+def test_a_note_is_cut_to_what_a_memory_holds() -> None:
+    draft = draft_note(note_of(summary="s" * 9_000, rationale="r" * 9_000, metadata={"a": 1, "b": "x" * 99_000}))
+    assert (len(draft.lesson.summary), len(draft.lesson.rationale)) == (SUMMARY_CHARS_MAX, RATIONALE_CHARS_MAX)
+    assert draft.lesson.metadata == {"a": 1, "members_omitted": 1}
+
+
+def test_a_note_and_a_run_may_have_the_same_event_id() -> None:
+    note, run = note_of(event_id="7"), run_of(event_id="7")
+    assert source_of_note(note, "t", NOW).key != source_of_run(run, "t", NOW).key
 
 
 @pytest.mark.parametrize(
