@@ -64,8 +64,9 @@ class Publishing:
     ) -> Delivery:
         async with slots:
             try:
-                read = await asyncio.to_thread(read_run_file, file, self.target.tenant)
-                return Delivery(file, await memory.publish_run(read.run), read.left_out)
+                read = await asyncio.to_thread(read_run_file, file)
+                published = await memory.publish_run(read.run, transcripts=read.transcripts)
+                return Delivery(file, published, (*read.left_out, *published.left_out))
             except LorebusError as error:
                 return Delivery(file, error=str(error))
             finally:

@@ -31,7 +31,8 @@ def publish(
     """Publish finished runs from JSON files.
 
     Publishing a run again is safe: it counts once. A bad file does not stop the others; the exit code is 1
-    when any run was not acknowledged. Transcript parts that say {"path": "file"} are read and carried along.
+    when any run was not acknowledged. Transcript parts that say {"path": "file"} are read and carried along,
+    however large; one that cannot be carried does not stop its run.
 
     Example: lorebus publish --wait runs/*.json
     """

@@ -7,6 +7,7 @@ async with Lorebus() as memory:
 
 from lorebus.client import Lorebus
 from lorebus.contracts.events import MemoryEvent
+from lorebus.contracts.memory import SaveReply
 from lorebus.contracts.recall import (
     ExplainedLesson,
     ExplainReply,
@@ -23,8 +24,9 @@ from lorebus.errors import (
     MemoryUnavailable,
     RequestRefused,
 )
-from lorebus.publishing import Published
+from lorebus.sending import Published
 from lorebus.tapping import Since, Tap, TappedEvent
+from lorebus.transcripts import TranscriptFiles
 
 __all__ = [
     "EventNotAcknowledged",
@@ -41,8 +43,10 @@ __all__ = [
     "RecalledItem",
     "RequestRefused",
     "RunFinished",
+    "SaveReply",
     "SearchReply",
     "Since",
     "Tap",
     "TappedEvent",
+    "TranscriptFiles",
 ]

@@ -1,20 +1,28 @@
-"""The client: publish runs, ask for memories, tap facts."""
+"""The client: publish runs and notes, ask for memories, tap facts."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
+from lorebus.background import Background
 from lorebus.connection import Connection, ConnectionOptions
 from lorebus.contracts.envelope import DEFAULT_TENANT
+from lorebus.contracts.memory import SaveReply
 from lorebus.contracts.recall import Agent, ExplainReply, RecallReply, SearchReply
 from lorebus.contracts.runs import RunFinished
 from lorebus.contracts.subjects import RUN_FINISHED, subject_for
-from lorebus.publishing import PATIENCE_SECONDS, Published, publish_run
+from lorebus.noting import NoteFields, publish_note, save_note
+from lorebus.publishing import publish_run
 from lorebus.recalling import ask_explain, ask_recall, ask_search
+from lorebus.sending import PATIENCE_SECONDS, Published
 from lorebus.settings import get_nats_url
 from lorebus.tapping import Since, Tap
+from lorebus.transcripts import TranscriptFiles
 
 DEADLINE_SECONDS = 1.0
+SAVE_SECONDS = 5.0
+CLOSE_SECONDS = 1.0
+"""How long leaving waits for notes that are still on their way."""
 
 
 class Lorebus:
@@ -40,12 +48,14 @@ class Lorebus:
         subject_for(RUN_FINISHED, tenant)  # refuses what cannot be a tenant
         self.tenant = tenant
         self.connection = Connection(ConnectionOptions(get_nats_url(url), name, credentials, inbox_prefix))
+        self.background = Background()
 
     async def __aenter__(self) -> Self:
         self.connection.open()
         return self
 
     async def __aexit__(self, *_exception: object) -> None:
+        await self.background.close(CLOSE_SECONDS)
         await self.connection.close()
 
     async def wait_connected(self, timeout_seconds: float) -> bool:
@@ -53,14 +63,37 @@ class Lorebus:
         return await self.connection.wait_up(timeout_seconds)
 
     async def publish_run(
-        self, run: RunFinished | Mapping[str, Any], *, patience_seconds: float = PATIENCE_SECONDS
+        self,
+        run: RunFinished | Mapping[str, Any],
+        *,
+        transcripts: Sequence[TranscriptFiles] = (),
+        patience_seconds: float = PATIENCE_SECONDS,
     ) -> Published:
         """Hands a finished run to the bus and returns once it is stored.
+
+        Its transcripts, those in files too, travel inside the message or ahead of it; which of them could not is
+        told in `left_out`. The patience is for each message: a part of a transcript, then the run.
 
         Raises InvalidMessage when it does not fit the contract, EventNotAcknowledged when the bus did not
         confirm it in time: then publish the same run again, it counts once.
         """
-        return await publish_run(self.connection, self.tenant, run, patience_seconds)
+        return await publish_run(self.connection, self.tenant, run, transcripts, patience_seconds)
+
+    async def note(self, *, patience_seconds: float = PATIENCE_SECONDS, **note: Unpack[NoteFields]) -> Published:
+        """Hands a memory that you worded yourself to the bus and returns once it is stored there.
+
+        It becomes a memory once the gate has cleared it. Raises as `publish_run` does; under an `event_id` of your
+        own a note counts once.
+        """
+        return await publish_note(self.connection, self.tenant, note, patience_seconds)
+
+    async def save_note(self, *, deadline_seconds: float = SAVE_SECONDS, **note: Unpack[NoteFields]) -> SaveReply:
+        """As `note`, for a caller that needs the memory's id: the reply holds it, or says why there is none.
+
+        Answers within the deadline, whatever is down; with an `event_id` of your own you can save it again then.
+        Raises InvalidMessage for a wrong argument only.
+        """
+        return await save_note(self.connection, self.tenant, note, deadline_seconds)
 
     async def recall(
         self,
@@ -69,7 +102,7 @@ class Lorebus:
         repository: str | None = None,
         channel: str | None = None,
         project: str | None = None,
-        limit: int = 5,
+        limit: int | None = None,
         similarity_min: float | None = None,
         run_id: str | None = None,
         agent: Agent | None = None,
@@ -79,7 +112,8 @@ class Lorebus:
     ) -> RecallReply:
         """The memories of one repository, channel or project that fit the query; one keyword a field of the contract.
 
-        Answers within the deadline, whatever is down: then without items, `degraded` and with a reason.
+        Answers within the deadline, whatever is down: then without items, `degraded` and with a reason. With a blank
+        query, or without a place to look, the answer is empty at once. `lorebus.queries` makes the query of each agent.
         Raises InvalidMessage for a wrong argument only.
         """
         fields = {

@@ -2,7 +2,7 @@
 
 LorebusError
 ├── InvalidMessage      the text is not a message of the contract
-├── EventNotAcknowledged the bus did not confirm that it stored a run
+├── EventNotAcknowledged the bus did not confirm that it stored a run or a note
 ├── MemoryUnavailable   nobody answered a question in time
 └── RequestRefused      the service answered with a typed refusal
 """

@@ -11,6 +11,7 @@ from lorebus.asking import Unanswered, ask
 from lorebus.connection import Connection
 from lorebus.contracts.envelope import build_message, parse_object
 from lorebus.contracts.recall import (
+    SCOPE_KEYS,
     DegradedReason,
     ExplainReply,
     ExplainRequest,
@@ -30,6 +31,8 @@ ReplyT = TypeVar("ReplyT", RecallReply, SearchReply, ExplainReply)
 
 
 async def ask_recall(connection: Connection, tenant: str, fields: Mapping[str, Any]) -> RecallReply:
+    if not _asks_something(fields):
+        return RecallReply.empty()
     request = build_message(RecallRequest, fields)
 
     def build_body(left_seconds: float) -> bytes:
@@ -38,6 +41,11 @@ async def ask_recall(connection: Connection, tenant: str, fields: Mapping[str, A
 
     subject = subject_for(RECALL_REQUEST, tenant)
     return await _reply(connection, subject, build_body, request.deadline_ms / 1000, RecallReply)
+
+
+def _asks_something(fields: Mapping[str, Any]) -> bool:
+    """A blank query finds nothing, and nowhere has no memories (spec 5): neither is worth a question."""
+    return bool(str(fields["query"]).strip()) and any(fields[key] for key in SCOPE_KEYS.values())
 
 
 async def ask_search(

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lorebus.masking.texts import Masker
 from pydantic import JsonValue
 
 from libs.common.domain.masking import mask_json, mask_text
 
 SHARED = Path(os.environ.get("LOREBUS_SHARED", Path(__file__).parents[4] / "shared"))
 needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason=f"no shared material at {SHARED}")
+
+CLIENT = Masker()
+"""The same rules on Python's own engine, as a client runs them."""
 
 RANDOM = "hB7xQ2mZ9kR4tW8vY3nL6pJ1cF5sD0gA"
 HEX = "0f9d8c7b6a5e4d3c2b1a0f9d8c7b6a5e4d3c2b1a"
@@ -224,6 +228,12 @@ def test_masking_twice_changes_nothing(text: str) -> None:
     assert mask_text(masked) == masked
 
 
+@given(st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=8), max_size=8).map("".join))
+@settings(max_examples=300, deadline=None)
+def test_both_engines_mask_alike(text: str) -> None:
+    assert CLIENT.mask_text(text) == mask_text(text)
+
+
 @pytest.mark.parametrize(
     "unit",
     [
@@ -263,6 +273,14 @@ def test_no_listed_credential_survives_in_the_runs_with_invented_credentials() -
     assert lines
     survivors = {credential for credential in credentials for text in masked if credential in text}
     assert survivors == set()
+
+
+@needs_shared
+def test_both_engines_mask_the_runs_with_invented_credentials_alike() -> None:
+    folder = SHARED / "real-runs" / "fake-credentials"
+    runs = [json.loads(path.read_text()) for path in sorted((folder / "runs").glob("*.json"))]
+    assert runs
+    assert [CLIENT.mask_json(run) for run in runs] == [mask_json(run) for run in runs]
 
 
 @needs_shared

@@ -9,7 +9,10 @@ from lorebus.contracts.envelope import Envelope, Identifier, Message, Repository
 from lorebus.contracts.runs import Readable
 
 FailureType = Literal["CI_FAILURE", "REVIEW_REJECTION", "SECURITY_VIOLATION", "MERGE_CONFLICT"]
-SaveRefusal = Literal["invalid_request", "matched", "incomplete", "gate", "embedder", "store", "in_work", "conflict"]
+SaveRefusal = Literal[
+    "invalid_request", "matched", "incomplete", "gate", "embedder", "store", "in_work", "conflict", "bus", "deadline"
+]
+"""`bus` and `deadline` are the client's words: no service answered, or not in time."""
 
 
 class WriteMemory(Envelope):

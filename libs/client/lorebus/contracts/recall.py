@@ -26,8 +26,8 @@ class RecallRequest(Message):
     channel: Text | None = None
     project: Text | None = None
     query: Text
-    limit: int = 5
-    """Clamped to 1-10."""
+    limit: int | None = None
+    """Clamped to 1-10. None: the setting."""
     similarity_min: float | None = Field(default=None, ge=0, le=1)
     """None: the setting. 0 lets everything through in rank order."""
     run_id: Text | None = None

@@ -1,20 +1,15 @@
 """Where credentials stand in texts: shapes that name their provider, and places that a secret is written to.
 
 An expression finds the place; `accepts` decides whether what stands there is a secret. The group `bare` (or `dq`,
-`sq`, `bt` within quotes) is the value to mask. Expressions run on RE2, and none looks further ahead than what it
-then consumes, so a hostile text costs time in proportion to its length.
+`sq`, `bt` within quotes) is the value to mask. None looks further ahead than what it then consumes, so that on RE2 a
+hostile text costs time in proportion to its length.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, cast
 
-import re2  # pyright: ignore[reportMissingTypeStubs]
-
-from libs.common.domain.credential_values import is_attribute, is_base64_login, is_jumbled, is_placeholder, is_random
-
-_re2 = cast(Any, re2)  # google-re2 ships no types; its finditer gives what re.Pattern.finditer gives
+from lorebus.masking.values import is_attribute, is_base64_login, is_jumbled, is_placeholder, is_random
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +30,12 @@ class Place:
     rule: str
     # Lower-case words one of which every match contains: most texts skip most places on a plain substring test.
     hints: frozenset[str]
-    regex: Any
-    groups: Mapping[str, int]
+    source: str
     accepts: Callable[[Found], bool]
 
 
-def _compile(source: str) -> Any:
-    options = _re2.Options()
-    options.log_errors = False
-    options.max_mem = 32 << 20
-    return _re2.compile(source, options)
-
-
 def _place(rule: str, hints: str, source: str, accepts: Callable[[Found], bool]) -> Place:
-    regex = _compile(source)
-    return Place(rule, frozenset(hints.split()), regex, regex.groupindex, accepts)
+    return Place(rule, frozenset(hints.split()), source, accepts)
 
 
 def is_secret_name(name: str) -> bool:

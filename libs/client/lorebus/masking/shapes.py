@@ -1,17 +1,10 @@
 """Credentials that can be told by their own look, by provider, and the openings that hint at any of them."""
 
-import re
-from typing import Any, cast
-
-import re2  # pyright: ignore[reportMissingTypeStubs]
-
-_re2 = cast(Any, re2)  # google-re2 ships no types; its sub is re.Pattern.sub
-
 _KEY_BEGIN = r"-----BEGIN[A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----"
 _KEY_END = r"-----END[A-Z ]{0,30}PRIVATE KEY[A-Z ]{0,10}-----"
 _LINE_END = r"(?:\s|\\[rn])"
 
-_SOURCES: tuple[tuple[str, str], ...] = (
+SHAPES: tuple[tuple[str, str], ...] = (
     ("private-key", rf"{_KEY_BEGIN}(?:[^-]|-[^-])+{_KEY_END}"),
     # Cut evidence may hold one end of a block only.
     ("private-key", rf"{_KEY_BEGIN}(?:{_LINE_END}*[A-Za-z0-9+/=]{{16,}})+"),
@@ -79,27 +72,17 @@ _SOURCES: tuple[tuple[str, str], ...] = (
     ("password-hash", r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}|\$argon2id?\$v=\d+\$[^\s\"']{40,}"),
     ("password-hash", r"\$[156]\$[./A-Za-z0-9]{1,16}\$[./A-Za-z0-9]{22,}"),
 )
+"""The rule's name and its expression, in the order in which they are tried."""
 
-
-def _compile(source: str) -> Any:
-    options = _re2.Options()
-    options.log_errors = False
-    return _re2.compile(source, options)
-
-
-SHAPES = tuple((rule, cast("re.Pattern[str]", _compile(source))) for rule, source in _SOURCES)
-# Every shape contains one of these. One pass over them settles nearly every text, since few hold any.
-SHAPE_HINT = cast(
-    "re.Pattern[str]",
-    _compile(
-        r"PRIVATE KEY|LS0tLS1CRUdJTi|Z2hwX|Z2l0aHViX3BhdF|c2st(?:YW50|cHJva)|QUtJQ|Z2xwYXQt|eG94|eyJ[A-Za-z0-9]{4}"
-        r"|gh[oprsu]_[A-Za-z0-9]|github_pat_|gl(?:pat|ptt|dt|rtr?|ft|soat|cbt|agent|imt|oas|ffct)-|GR1348941"
-        r"|A(?:KIA|SIA|BIA|CCA|BSK)[A-Za-z0-9+/]{4}|\bsk-[A-Za-z0-9]|npm_[A-Za-z0-9]{4}|pypi-A|xox[a-z]|xapp-|hooks\.slack"
-        r"|api/webhooks|webhookb2|[rs]k_(?:live|test|prod)_|whsec_|AIza|ya29\.|GOCSPX-|1//0|\dQ~|hf_[A-Za-z0-9]|api_org_"
-        r"|dckr_|hv[sbr]\.|\.atlasv1|\bS[UANOCX][A-Z2-7]{6}|do[opr]_v1_|dapi[a-f0-9]|pul-[a-f0-9]|nfp_|sbp_|sb_secret_"
-        r"|pscale_|fm[12]_|HRKU-|dp\.[a-z]|LTAI|SG\.|SK[0-9a-f]{4}|key-[0-9a-f]{4}|xkeysib-|:AA[A-Za-z0-9_-]{4}|gsk_|\br8_"
-        r"|xai-|pplx-|lin_[ao]|ntn_|secret_[A-Za-z0-9]|PMAK-|glsa_|glc_|sntry[su]_|NRAK-|figd_|ATATT3|ATBB|rubygems_|oy2"
-        r"|\bpat[A-Za-z0-9]{6}|cio[A-Za-z0-9]{6}|AKCp|cmVmdGtuO|sq[apu]_[a-f0-9]|AGE-SECRET|tskey-|CCIPAT_"
-        r"|shp(?:at|ca|pa|ss)_|sq0|EAAA|\$2[aby]\$|\$argon2|\$[156]\$"
-    ),
+SHAPE_HINT = (
+    r"PRIVATE KEY|LS0tLS1CRUdJTi|Z2hwX|Z2l0aHViX3BhdF|c2st(?:YW50|cHJva)|QUtJQ|Z2xwYXQt|eG94|eyJ[A-Za-z0-9]{4}"
+    r"|gh[oprsu]_[A-Za-z0-9]|github_pat_|gl(?:pat|ptt|dt|rtr?|ft|soat|cbt|agent|imt|oas|ffct)-|GR1348941"
+    r"|A(?:KIA|SIA|BIA|CCA|BSK)[A-Za-z0-9+/]{4}|\bsk-[A-Za-z0-9]|npm_[A-Za-z0-9]{4}|pypi-A|xox[a-z]|xapp-|hooks\.slack"
+    r"|api/webhooks|webhookb2|[rs]k_(?:live|test|prod)_|whsec_|AIza|ya29\.|GOCSPX-|1//0|\dQ~|hf_[A-Za-z0-9]|api_org_"
+    r"|dckr_|hv[sbr]\.|\.atlasv1|\bS[UANOCX][A-Z2-7]{6}|do[opr]_v1_|dapi[a-f0-9]|pul-[a-f0-9]|nfp_|sbp_|sb_secret_"
+    r"|pscale_|fm[12]_|HRKU-|dp\.[a-z]|LTAI|SG\.|SK[0-9a-f]{4}|key-[0-9a-f]{4}|xkeysib-|:AA[A-Za-z0-9_-]{4}|gsk_|\br8_"
+    r"|xai-|pplx-|lin_[ao]|ntn_|secret_[A-Za-z0-9]|PMAK-|glsa_|glc_|sntry[su]_|NRAK-|figd_|ATATT3|ATBB|rubygems_|oy2"
+    r"|\bpat[A-Za-z0-9]{6}|cio[A-Za-z0-9]{6}|AKCp|cmVmdGtuO|sq[apu]_[a-f0-9]|AGE-SECRET|tskey-|CCIPAT_"
+    r"|shp(?:at|ca|pa|ss)_|sq0|EAAA|\$2[aby]\$|\$argon2|\$[156]\$"
 )
+"""Every shape contains one of these. One pass over them settles nearly every text, since few hold any."""
