@@ -14,6 +14,7 @@ COMMANDS = {
     "explain": "Show where a lesson came from.",
     "tap": "Watch what the memory does, live.",
     "runs": "Show what became of each event.",
+    "settings": "Show and change how the memory behaves.",
     "doctor": "Check every part and say what to do.",
     "migrate": "Bring the database and the bus to this version.",
     "serve": "Run services in this process.",
