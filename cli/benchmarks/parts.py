@@ -13,10 +13,10 @@ from cli.benchmarks.timing import Part
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies
 from libs.common.domain.query import PreparedQuery, prepare_query
+from libs.common.domain.setting_keys import LESSON_RETRIEVAL_THRESHOLD
 from libs.common.embedding.models import ServingModel
 from libs.common.gate_client import GateClient
 from services.recall.rules import Found, ScopeName, bars_of, build_reply, created_after
-from services.recall.settings import RecallSettings
 from services.recall.store import Question, RecallStore
 
 TENANT = "default"
@@ -59,7 +59,6 @@ class Parts:
     store: RecallStore
     model: ServingModel
     words: Frequencies
-    settings: RecallSettings
     repository: str
 
     async def prepare(self, text: str) -> Prepared:
@@ -75,7 +74,7 @@ class Parts:
             background_size=self.words.size,
             created_after=created_after(datetime.now(UTC), 0),
             background=background,
-            bars=bars_of(self.settings.recall_similarity_min, background),
+            bars=bars_of(LESSON_RETRIEVAL_THRESHOLD.default, background),
             limit=LIMIT,
         )
         return Prepared(text, query, question, await self.store.find_fitting(question))

@@ -17,22 +17,23 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from cli.benchmarks.filling import Filling
-from cli.benchmarks.parts import LIMIT, Parts, Prepared, subscribe_echoes
+from cli.benchmarks.parts import LIMIT, TENANT, Parts, Prepared, subscribe_echoes
 from cli.benchmarks.runs import Failure
 from cli.benchmarks.timing import Timing, measure
 from cli.one_machine import PROGRAMS, Machine, Ports, one_machine
 from cli.output import notes
 from cli.own_servers import refuse_real_servers
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.connection import create_broker
 from libs.common.database import create_engine, create_pool
 from libs.common.domain.lexical import count_documents, tokenize
+from libs.common.domain.setting_keys import SUPERSEDE_THRESHOLD
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import background_texts, open_model
 from libs.common.gate_client import GateClient
 from libs.common.run import AnyProgram
 from services.recall.settings import RecallSettings
 from services.recall.store import RecallStore
-from services.writer.settings import WriterSettings
 
 REPOSITORY = "bench/large"
 SMALLER = {f"bench/small-{size}": size for size in (3, 10, 20, 40, 80)}
@@ -41,12 +42,7 @@ WARM_UP = 30
 SEED = 20_261_130
 EMPTY_FACTOR = 4
 PART_SECONDS_MAX = 10.0
-
-
-class KeepAllSettings(WriterSettings):
-    """Lessons of one kind look alike: supersession would thin them out."""
-
-    writer_supersede_similarity_min: float = 1.0
+SUPERSESSION_OFF = 1.0
 
 
 class PatientRecallSettings(RecallSettings):
@@ -92,6 +88,7 @@ async def bench_recall(lessons: int, repeats: int) -> Report:
     with tempfile.TemporaryDirectory(prefix="lorebus-bench-") as folder:
         await asyncio.to_thread(Path(folder).chmod, 0o711)  # the servers' user has to pass through
         async with _machine(Path(folder) / "data") as machine, _parts(machine) as (parts, engine):
+            await _keep_all(engine)
             failures = await Filling(parts.memory, engine).fill({REPOSITORY: lessons, **SMALLER}, SEED)
             asked = await _choose_questions(parts, failures[REPOSITORY])
             return Report(lessons, repeats, await _measure(parts, asked, repeats))
@@ -101,7 +98,7 @@ async def bench_recall(lessons: int, repeats: int) -> Report:
 async def _machine(data: Path) -> AsyncGenerator[Machine]:
     programs: list[AnyProgram] = [
         PROGRAMS["gate"],
-        replace(PROGRAMS["writer"], settings=KeepAllSettings),
+        PROGRAMS["writer"],
         replace(PROGRAMS["recall"], settings=PatientRecallSettings),
     ]
     with notes.status("starting Postgres, NATS and the services"):
@@ -126,7 +123,6 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
                 store=RecallStore(engine, pool, PART_SECONDS_MAX),
                 model=await open_model(engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
                 words=count_documents(tokenize(text) for text in background_texts()),
-                settings=settings,
                 repository=REPOSITORY,
             )
             yield parts, engine
@@ -134,6 +130,12 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
         await broker.stop()
         await pool.close()
         await engine.dispose()
+
+
+async def _keep_all(engine: AsyncEngine) -> None:
+    """Lessons of one kind look alike: supersession would thin them out."""
+    settings = AdministeredSettings(engine)
+    await settings.set(SUPERSEDE_THRESHOLD.name, SUPERSESSION_OFF, tenant=TENANT, actor="bench")
 
 
 async def _choose_questions(parts: Parts, failures: Sequence[Failure]) -> list[Prepared]:

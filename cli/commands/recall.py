@@ -26,7 +26,7 @@ STDIN = "-"
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What an agent does or ran into; - reads stdin.")],
     repository: Annotated[str, typer.Option("--repository", "-r", help="Whose lessons: owner/name.")],
-    limit: Annotated[int, typer.Option(min=1, max=10, help="At most so many.")] = 5,
+    limit: Annotated[int | None, typer.Option(min=1, max=10, help="At most so many; else as set, 5 at first.")] = None,
     similarity_min: Annotated[
         float | None, typer.Option(min=0, max=1, help="How alike a lesson must be; 0 lets all through in rank order.")
     ] = None,

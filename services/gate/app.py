@@ -5,6 +5,7 @@ from functools import partial
 from lorebus.contracts.gate import ScreenReply, ScreenRequest
 from lorebus.contracts.subjects import GATE_SCREEN
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.answer import Answerer, Answering
 from libs.common.bus.relay import Relay
 from libs.common.run import Program, Resources, Service
@@ -15,7 +16,8 @@ from services.gate.store import GateStore
 
 
 async def build(resources: Resources[GateSettings]) -> Service:
-    store = GateStore(resources.engine)
+    settings = AdministeredSettings(resources.engine, resources.settings.settings_cache_seconds)
+    store = GateStore(resources.engine, settings)
     await store.upsert_builtin(load_builtin_patterns())
     service = GateService(store, resources.settings)
     await service.load()

@@ -28,6 +28,7 @@ INLINE_CHARS_MAX = 8_000
 @dataclass(frozen=True)
 class _PatternSet:
     version: str
+    budget_ms: float
     scanner: Scanner
     known: VerdictCache
     loaded_at: float
@@ -82,14 +83,17 @@ class GateService:
 
     async def load(self) -> None:
         patterns = _usable(await self._store.find_active())
+        budget_ms = await self._store.get_scan_budget_ms()
         version = f"{SCAN_VERSION}-{pattern_set_version(patterns)}"
-        if self._set is not None and self._set.version == version:
-            self._set = replace(self._set, loaded_at=time.monotonic())
+        last = self._set
+        if last is not None and (last.version, last.budget_ms) == (version, budget_ms):
+            self._set = replace(last, loaded_at=time.monotonic())
             return
-        budget_seconds = self._settings.gate_scan_budget_ms / 1000
-        scanner = Scanner(patterns, budget_seconds=budget_seconds, quarantine=self._quarantine)
-        self._set = _PatternSet(version, scanner, VerdictCache(), time.monotonic())
-        _log.info("gate.patterns_loaded", pattern_set=version, count=len(patterns))
+        # What a whole scan found holds for any budget.
+        known = last.known if last is not None and last.version == version else VerdictCache()
+        scanner = Scanner(patterns, budget_seconds=budget_ms / 1000, quarantine=self._quarantine)
+        self._set = _PatternSet(version, budget_ms, scanner, known, time.monotonic())
+        _log.info("gate.patterns_loaded", pattern_set=version, count=len(patterns), budget_ms=budget_ms)
 
     def _report_quarantined(self, scans: Sequence[Scan]) -> None:
         events = [

@@ -8,8 +8,6 @@ from libs.common.settings import CommonSettings
 class GateSettings(CommonSettings):
     """`LOREBUS_GATE_*`"""
 
-    gate_scan_budget_ms: float = Field(default=250.0, gt=0)
-    """CPU time that all patterns together may take on one window of text (the seed's regexScanBudgetMs)."""
     gate_quarantine_seconds: float = Field(default=600.0, gt=0)
     gate_reload_seconds: float = Field(default=60.0, gt=0)
     """How often the pattern set is read again; twice this without success and nothing is screened."""

@@ -3,19 +3,24 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
+from lorebus.contracts.envelope import DEFAULT_TENANT
 from lorebus.contracts.events import MemoryEvent
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.database import outages_as_store_unavailable
+from libs.common.domain.setting_keys import REGEX_SCAN_BUDGET_MS
+from libs.common.errors import StoreUnavailable
 from libs.common.outbox import insert_events
 from libs.common.schema import gate_patterns
 from services.gate.patterns import Pattern
 
 
 class GateStore:
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, settings: AdministeredSettings) -> None:
         self._engine = engine
+        self._settings = settings
 
     async def upsert_builtin(self, patterns: Sequence[Pattern]) -> None:
         """Brings the built-in patterns to this version. One that an administrator disabled stays disabled."""
@@ -56,6 +61,13 @@ class GateStore:
         return [
             Pattern(row.label, row.source, row.flags, tuple(row.must_match), tuple(row.must_not_match)) for row in rows
         ]
+
+    async def get_scan_budget_ms(self) -> float:
+        """One for all tenants, since they share the patterns. Built in while the settings cannot be read."""
+        try:
+            return await self._settings.get(REGEX_SCAN_BUDGET_MS, DEFAULT_TENANT)
+        except StoreUnavailable:  # logged where it was looked for; a gate without settings still screens
+            return REGEX_SCAN_BUDGET_MS.default
 
     async def insert_events(self, events: Sequence[MemoryEvent]) -> None:
         with outages_as_store_unavailable():

@@ -12,6 +12,7 @@ from lorebus.contracts.recall import (
     SearchRequest,
 )
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.answer import Answerer, Answering
 from libs.common.bus.relay import Relay
 from libs.common.database import create_pool
@@ -35,7 +36,8 @@ async def build(resources: Resources[RecallSettings]) -> Service:
         connections_max=settings.database_connections_max,
         timeout_seconds=settings.database_timeout_seconds,
     )
-    store = RecallStore(resources.engine, pool, settings.recall_store_timeout_seconds)
+    store_seconds, cache_seconds = settings.recall_store_timeout_seconds, settings.settings_cache_seconds
+    store = RecallStore(resources.engine, pool, store_seconds, cache_seconds=cache_seconds)
     relay = Relay(resources.engine, resources.client)
     journal = Journal(store, relay)
     service = RecallService(
@@ -46,7 +48,7 @@ async def build(resources: Resources[RecallSettings]) -> Service:
             background_words=count_documents(tokenize(text) for text in background_texts()),
         ),
         journal=journal,
-        settings=settings,
+        settings=AdministeredSettings(resources.engine, cache_seconds, timeout_seconds=store_seconds),
     )
     answering = Answering(resources.client)
     for subject, answerer in _answerers(service).items():

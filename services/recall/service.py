@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
 import structlog
@@ -18,6 +17,7 @@ from lorebus.contracts.recall import (
     SearchRequest,
 )
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies
 from libs.common.domain.query import prepare_query
@@ -26,6 +26,7 @@ from libs.common.errors import EmbedderUnavailable, GateUnavailable, StoreUnavai
 from libs.common.gate_client import GateClient, Screening
 from services.recall.drops import DropReports
 from services.recall.journal import Journal
+from services.recall.limits import Limits, find_limits
 from services.recall.rules import (
     Found,
     ScopeName,
@@ -33,13 +34,10 @@ from services.recall.rules import (
     build_explained,
     build_reply,
     build_search_reply,
-    clamp_limit,
-    created_after,
     withhold,
     without,
 )
 from services.recall.screening import Screener
-from services.recall.settings import RecallSettings
 from services.recall.store import Question, RecallRecord, RecallStore
 
 _log = structlog.get_logger("recall")
@@ -54,10 +52,10 @@ class Lookups:
 
 
 class RecallService:
-    """recall.request → prepare → embed → nearest in scope → gate.screen → fenced reply"""
+    """recall.request → limits → prepare → embed → nearest in scope → gate.screen → fenced reply"""
 
     def __init__(
-        self, store: RecallStore, gate: GateClient, lookups: Lookups, journal: Journal, settings: RecallSettings
+        self, store: RecallStore, gate: GateClient, lookups: Lookups, journal: Journal, settings: AdministeredSettings
     ) -> None:
         self._store = store
         self._gate = gate
@@ -111,7 +109,11 @@ class RecallService:
     async def _recall(self, request: RecallRequest, scope: ScopeName) -> RecallReply:
         if not request.query.strip():
             return RecallReply.empty()
-        found = await self._store.find_fitting(await self._prepare(request, scope))
+        known = await self._store.find_scope(scope)
+        if known is None:
+            return RecallReply.empty()
+        limits = await find_limits(self._settings, request, scope, known.owner)
+        found = await self._store.find_fitting(await self._prepare(request, scope, limits))
         if not found:
             return RecallReply.empty()
         screening = await self._screener.screen(found, scope.tenant)
@@ -119,12 +121,11 @@ class RecallService:
         self._note(request, scope, kept, screening)
         return build_reply(kept, dropped=len(found) - len(kept))
 
-    async def _prepare(self, request: RecallRequest, scope: ScopeName) -> Question:
+    async def _prepare(self, request: RecallRequest, scope: ScopeName, limits: Limits) -> Question:
         model, words = self._lookups.model, self._lookups.background_words
-        query = prepare_query(request.query, words, scope.key)
+        query = prepare_query(request.query, words, scope.key, request.agent)
         [vector] = await model.embedder.embed([query.embed_text])
         background = measure_background(vector, model.background)
-        setting = self._settings.recall_similarity_min if request.similarity_min is None else request.similarity_min
         return Question(
             scope=scope,
             model_id=model.id,
@@ -132,10 +133,10 @@ class RecallService:
             terms=query.terms,
             terms_known=[words.documents.get(term, 0) for term in query.terms],
             background_size=words.size,
-            created_after=created_after(datetime.now(UTC), self._settings.recall_age_days_max),
+            created_after=limits.created_after,
             background=background,
-            bars=bars_of(setting, background),
-            limit=clamp_limit(request.limit),
+            bars=bars_of(limits.similarity_min, background),
+            limit=limits.items_max,
         )
 
     def _note(self, request: RecallRequest, scope: ScopeName, kept: Sequence[Found], screening: Screening) -> None:

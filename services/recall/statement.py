@@ -7,7 +7,7 @@ being computed again for every use, `+ 0` keeps any approximate index out of the
 the texts of what was chosen by key. $1 tenant, $2 scope and $3 model bind every table that is read.
 """
 
-FIND_SCOPE = "select id from scopes where tenant = $1 and kind = $2 and key = $3"
+FIND_SCOPE = "select id, team_id, org_id from scopes where tenant = $1 and kind = $2 and key = $3"
 
 RECALL = """
 with asked as materialized (

@@ -1,6 +1,7 @@
 """Recall's statements: they read the memory tables; only the journal writes."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -16,10 +17,12 @@ from lorebus.contracts.events import MemoryEvent
 from pgvector import HalfVector
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from libs.common.administered_settings import CACHE_SECONDS
 from libs.common.database import outages_as_store_unavailable
 from libs.common.domain.calibration import Background
 from libs.common.domain.lexical import COMMON_FROM_SIZE, COMMON_SHARE
 from libs.common.domain.relevance import TERMS_TYPICAL, WORDS_WEIGHT
+from libs.common.domain.setting_cascade import Owner
 from libs.common.outbox import insert_events
 from libs.common.schema import memory_items, memory_sources, recall_log, scopes
 from services.recall.rules import Bars, Found, ScopeName, Stored
@@ -69,6 +72,15 @@ def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class KnownScope:
+    """A scope's number, which it keeps for ever, and its owner, which may change."""
+
+    id: int
+    owner: Owner
+    seen_at: float
+
+
 @dataclass(frozen=True)
 class RecallRecord:
     """What one recall gave: ids, never text."""
@@ -84,34 +96,48 @@ class RecallRecord:
 class RecallStore:
     """`pool` carries the recall statement, `engine` everything that is asked less often."""
 
-    def __init__(self, engine: AsyncEngine, pool: asyncpg.Pool, timeout_seconds: float) -> None:
+    def __init__(
+        self, engine: AsyncEngine, pool: asyncpg.Pool, timeout_seconds: float, *, cache_seconds: float = CACHE_SECONDS
+    ) -> None:
         self._engine = engine
         self._pool = pool
         self._timeout_seconds = timeout_seconds
-        self._scope_ids: dict[ScopeName, int] = {}
+        self._cache_seconds = cache_seconds
+        self._scopes: dict[ScopeName, KnownScope] = {}
 
     async def find_fitting(self, question: Question) -> list[Found]:
         """The items that fit, best first. Raises StoreUnavailable."""
         with outages_as_store_unavailable():
             async with asyncio.timeout(self._timeout_seconds):
-                scope_id = await self._find_scope_id(question.scope)
-                if scope_id is None:
+                scope = await self._find_scope(question.scope)
+                if scope is None:
                     return []
-                rows = cast(
-                    "list[dict[str, Any]]", await self._pool.fetch(RECALL, *statement_values(question, scope_id))
-                )
+                values = statement_values(question, scope.id)
+                rows = cast("list[dict[str, Any]]", await self._pool.fetch(RECALL, *values))
         return [Found(**row) for row in rows]
 
-    async def _find_scope_id(self, scope: ScopeName) -> int | None:
-        """Remembered, since a scope keeps its number for ever and the planner likes to know it."""
-        if scope not in self._scope_ids:
-            found = cast("int | None", await self._pool.fetchval(FIND_SCOPE, scope.tenant, scope.kind, scope.key))
-            if found is None:
-                return None
-            if len(self._scope_ids) >= SCOPES_REMEMBERED_MAX:
-                self._scope_ids.clear()
-            self._scope_ids[scope] = found
-        return self._scope_ids[scope]
+    async def find_scope(self, name: ScopeName) -> KnownScope | None:
+        """Raises StoreUnavailable."""
+        with outages_as_store_unavailable():
+            async with asyncio.timeout(self._timeout_seconds):
+                return await self._find_scope(name)
+
+    async def _find_scope(self, name: ScopeName) -> KnownScope | None:
+        """Remembered, so that nearly every recall is one statement, whose plan suits the number."""
+        known = self._scopes.get(name)
+        if known is None or time.monotonic() - known.seen_at >= self._cache_seconds:
+            known = await self._look_for_scope(name)
+        return known
+
+    async def _look_for_scope(self, name: ScopeName) -> KnownScope | None:
+        row = cast("dict[str, Any] | None", await self._pool.fetchrow(FIND_SCOPE, name.tenant, name.kind, name.key))
+        if row is None:
+            return None
+        if len(self._scopes) >= SCOPES_REMEMBERED_MAX:
+            self._scopes.clear()
+        owner = Owner(team=row["team_id"], organization=row["org_id"])
+        self._scopes[name] = KnownScope(row["id"], owner, time.monotonic())
+        return self._scopes[name]
 
     async def find_lesson(self, tenant: str, repository: str | None, lesson_id: UUID) -> Stored | None:
         """A lesson with its sources and what it replaced, all of one repository."""

@@ -11,6 +11,9 @@ import sqlalchemy as sa
 from conftest import Installation, run_services
 from lorebus.contracts.gate import TEXTS_MAX
 
+from libs.common.administered_settings import AdministeredSettings
+from libs.common.database import create_engine
+from libs.common.domain.setting_keys import REGEX_SCAN_BUDGET_MS
 from libs.common.gate_client import GateClient
 from libs.common.run import Program
 from libs.common.schema import gate_patterns
@@ -123,13 +126,40 @@ async def test_a_pattern_set_that_cannot_be_read_any_more_screens_nothing(
     assert reply == {"status": "load_failed", "pattern_set": "", "verdicts": [], "reason": None}
 
 
-class ImpatientGate(GateSettings):
-    gate_scan_budget_ms: float = 1e-6
+async def set_scan_budget(settings: CommonSettings, milliseconds: float) -> None:
+    engine = create_engine(settings.database_url, "tests")
+    administered = AdministeredSettings(engine)
+    await administered.set(REGEX_SCAN_BUDGET_MS.name, milliseconds, tenant="default", actor="tests")
+    await engine.dispose()
 
 
 async def test_patterns_that_overrun_are_quarantined_and_the_taps_hear_of_it(apart: CommonSettings) -> None:
-    async with run_services(apart, Program("gate", ImpatientGate, GATE.build)) as gated:
+    await set_scan_budget(apart, 1e-6)
+    async with run_services(apart, GATE) as gated:
         reply = await screen(apart.nats_url, texts=texts("a perfectly ordinary text"))
         fact = await gated.facts("pattern_quarantined")
     assert reply["verdicts"][0]["verdict"] == "incomplete"
     assert fact["seconds"] == 600.0
+
+
+async def test_the_scan_budget_changes_with_the_next_reload(apart: CommonSettings) -> None:
+    settings = apart.model_copy(update={"settings_cache_seconds": 0})
+    async with run_services(settings, Program("gate", HastyReload, GATE.build)):
+        before = await screen(apart.nats_url, texts=texts("a text of before"))
+        await set_scan_budget(apart, 1e-6)
+        async with asyncio.timeout(10):
+            # A text of its own each time, since what a whole scan found is remembered.
+            while (await screen(apart.nats_url, texts=texts(uuid4().hex)))["verdicts"][0]["verdict"] == "clean":
+                pass
+        again = await screen(apart.nats_url, texts=texts("a text of before"))
+    assert [reply["verdicts"][0]["verdict"] for reply in (before, again)] == ["clean", "clean"]
+
+
+async def test_a_gate_that_cannot_read_its_budget_screens_with_the_built_in_one(apart: CommonSettings) -> None:
+    engine = create_engine(apart.database_url, "tests")
+    async with engine.begin() as connection:
+        await connection.execute(sa.text("alter table settings rename to settings_away"))
+    await engine.dispose()
+    async with run_services(apart, GATE):
+        reply = await screen(apart.nats_url, texts=texts("fine", ATTACK))
+    assert [verdict["verdict"] for verdict in reply["verdicts"]] == ["clean", "matched"]

@@ -3,23 +3,28 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID, uuid4
 
 import asyncpg
 import nats
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from conftest import Installation, ci_run, run_services
+from conftest import LOG_FILE, Installation, ci_run, run_services
+from lorebus import Lorebus
 from lorebus.contracts.events import LessonsRetrieved
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.database import create_pool
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
 from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items, recall_items
+from libs.common.domain.setting_cascade import PLATFORM, Place
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import ServingModel, background_texts, open_model
 from libs.common.schema import gate_patterns, memory_items, memory_vectors, recall_log, scopes
@@ -27,6 +32,7 @@ from libs.common.settings import CommonSettings
 from services.gate.app import PROGRAM as GATE
 from services.recall.app import PROGRAM as RECALL
 from services.recall.rules import MATCHED_NOTE, ScopeName, bars_of
+from services.recall.statement import FIND_SCOPE
 from services.recall.statement import RECALL as RECALL_STATEMENT
 from services.recall.store import Question, RecallStore, statement_values
 from services.writer.app import PROGRAM as WRITER
@@ -77,6 +83,19 @@ async def test_a_log_asks_with_its_error_lines(installation: Installation, fille
     noise = "\n".join(f"2026-01-01T00:00:{n % 60:02d}Z Compiling dependency {n} of 300" for n in range(300))
     reply = await installation.recall(repository, f"{noise}\nError: Cannot find module 'fast-glob'\nnpm ERR! exit 1\n")
     assert reply.items[0].id == ids["module"]
+
+
+async def test_a_ci_fixer_asks_with_the_error_lines_of_a_text_that_is_mostly_prose(
+    installation: Installation, filled: tuple[str, dict[str, str]]
+) -> None:
+    error = "Error: Cannot find module 'fast-glob'"
+    text = f"The archive of the toolchain was unpacked without trouble.\n{error}\nSo the build of this change stopped."
+    by_fixer, by_error = [
+        await installation.recall(filled[0], asked, agent="ci_fixer", similarity_min=0) for asked in (text, error)
+    ]
+    by_implementer = await installation.recall(filled[0], text, agent="implementer", similarity_min=0)
+    assert by_fixer.items == by_error.items
+    assert by_implementer.items != by_error.items
 
 
 async def test_the_block_fences_what_came_back(installation: Installation, filled: tuple[str, dict[str, str]]) -> None:
@@ -375,6 +394,188 @@ async def test_the_deadline_is_kept(
     assert (reply["items"], reply["reason"]) == ([], "deadline")
 
 
+# --- what administrators set -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Administered:
+    """Gate and recall that keep no settings, and a tenant with six lessons, whose repository a team owns."""
+
+    services: Installation
+    memory: Lorebus
+    tenant: str
+    repository: str
+    ids: dict[str, str]
+    settings: AdministeredSettings
+
+    async def set(self, name: str, value: object, place: Place = PLATFORM) -> None:
+        await self.settings.set(name, value, tenant=self.tenant, actor="tests", place=place)
+
+    async def recall(self, query: str = "error", **options: Any) -> list[str]:
+        """The names of what came back."""
+        names = {id_: name for name, id_ in self.ids.items()}
+        asked = {"similarity_min": 0} | options
+        reply = await self.memory.recall(query, repository=self.repository, deadline_seconds=5, **asked)
+        assert not reply.degraded
+        return [names[item.id] for item in reply.items]
+
+    async def age(self, *names: str, days: int = 100) -> None:
+        """Makes these lessons so old."""
+        ids = [UUID(self.ids[name]) for name in names]
+        async with self.services.engine.begin() as connection:
+            for table, key in ((memory_items, memory_items.c.id), (memory_vectors, memory_vectors.c.item_id)):
+                older = sa.func.now() - timedelta(days=days)
+                await connection.execute(sa.update(table).where(key.in_(ids)).values(created_at=older))
+
+
+@pytest.fixture
+async def administered(
+    other_bus: CommonSettings, installation: Installation, repository: str
+) -> AsyncIterator[Administered]:
+    tenant = f"t-{uuid4().hex[:12]}"
+    async with Lorebus(installation.settings.nats_url, tenant) as publisher:
+        ids: dict[str, str] = {}
+        for name, log in LOGS.items():
+            event = await installation.publish(ci_run(repository, log), publisher)
+            ids[name] = str(event.item_ids[0])
+    async with installation.engine.begin() as connection:
+        owned = sa.update(scopes).where(scopes.c.tenant == tenant).values(team_id="payments", org_id="acme")
+        await connection.execute(owned)
+    uncached = other_bus.model_copy(update={"settings_cache_seconds": 0})
+    async with run_services(uncached, GATE, RECALL) as services, Lorebus(other_bus.nats_url, tenant) as memory:
+        settings = AdministeredSettings(services.engine)
+        yield Administered(services, memory, tenant, repository, ids, settings)
+
+
+AGE = "memory.lessonMaxAgeDays"
+
+
+async def test_an_aged_lesson_is_left_out_and_comes_back_when_the_setting_is_raised_or_cleared(
+    administered: Administered,
+) -> None:
+    await administered.age("module", days=100)
+    assert "module" in await administered.recall("cannot find module fast-glob")
+    await administered.set(AGE, 99)
+    assert "module" not in await administered.recall("cannot find module fast-glob")
+    await administered.set(AGE, 101)
+    assert "module" in await administered.recall("cannot find module fast-glob")
+    await administered.set(AGE, 99)
+    await administered.settings.unset(AGE, tenant=administered.tenant, actor="tests")
+    assert "module" in await administered.recall("cannot find module fast-glob")
+
+
+async def test_search_leaves_an_aged_lesson_out_and_explain_shows_it(administered: Administered) -> None:
+    await administered.age("module")
+    await administered.set(AGE, 30)
+    query, repository = "cannot find module fast-glob", administered.repository
+    found = await administered.memory.search(query, repository=repository, deadline_seconds=5)
+    explained = await administered.memory.explain(administered.ids["module"], repository=repository, deadline_seconds=5)
+    assert administered.ids["module"] not in [lesson.lesson_id for lesson in found.lessons]
+    assert explained.lesson is not None
+    assert explained.lesson.status == "active"
+
+
+async def test_aged_lessons_near_the_question_take_no_places_of_fresh_ones(
+    administered: Administered, installation: Installation
+) -> None:
+    """Ten copies of the nearest lesson, all too old, beside five fresh ones."""
+    nearest = administered.ids["module"]
+    async with installation.engine.begin() as connection:
+        key = {"key": administered.repository, "template": nearest, "count": 10}
+        await connection.execute(sa.text(CROWD), key)
+        together = sa.select(memory_items.c.id).where(memory_items.c.summary == _summary_of(nearest))
+        for table, id_ in ((memory_items, memory_items.c.id), (memory_vectors, memory_vectors.c.item_id)):
+            older = sa.update(table).where(id_.in_(together)).values(created_at=sa.func.now() - timedelta(days=100))
+            await connection.execute(older)
+    query = "cannot find module fast-glob"
+    asked = {"repository": administered.repository, "similarity_min": 0, "limit": 5, "deadline_seconds": 5}
+    crowded = await administered.memory.recall(query, **asked)
+    assert len({item.summary for item in crowded.items}) == 1
+    await administered.set(AGE, 30)
+    assert set(await administered.recall(query, limit=5)) == set(LOGS) - {"module"}
+
+
+def _summary_of(lesson_id: str) -> sa.ScalarSelect[str]:
+    return sa.select(memory_items.c.summary).where(memory_items.c.id == UUID(lesson_id)).scalar_subquery()
+
+
+@pytest.mark.parametrize(
+    ("place", "counts"),
+    [
+        (Place("team", "payments"), True),
+        (Place("organization", "acme"), True),
+        (Place("team", "search"), False),
+        (Place("organization", "else"), False),
+    ],
+    ids=str,
+)
+async def test_an_age_counts_for_repositories_of_its_team_or_organization_alone(
+    administered: Administered, place: Place, counts: bool
+) -> None:
+    await administered.age("module")
+    await administered.set(AGE, 30, place)
+    found = await administered.recall("cannot find module fast-glob", team_id="search", org_id="else")
+    assert ("module" not in found) == counts
+
+
+async def test_a_teams_age_goes_before_that_of_the_platform(administered: Administered) -> None:
+    await administered.age("module")
+    await administered.set(AGE, 30)
+    await administered.set(AGE, 0, Place("team", "payments"))
+    assert "module" in await administered.recall("cannot find module fast-glob")
+
+
+async def test_a_repository_that_changes_hands_ages_by_its_new_owner(administered: Administered) -> None:
+    await administered.age("module")
+    await administered.set(AGE, 30, Place("team", "search"))
+    assert "module" in await administered.recall("cannot find module fast-glob")
+    async with administered.services.engine.begin() as connection:
+        moved = sa.update(scopes).where(scopes.c.tenant == administered.tenant).values(team_id="search")
+        await connection.execute(moved)
+    assert "module" not in await administered.recall("cannot find module fast-glob")
+
+
+async def test_the_number_of_lessons_is_what_is_set_where_the_question_gives_none(administered: Administered) -> None:
+    assert len(await administered.recall()) == 5
+    await administered.set("lessonRetrievalLimit", 2)
+    assert len(await administered.recall()) == 2
+    assert len(await administered.recall(limit=6)) == 6
+
+
+async def test_the_similarity_is_what_is_set_where_the_question_gives_none(administered: Administered) -> None:
+    unrelated = "translate the privacy policy page into Portuguese"
+    assert await administered.recall(unrelated, similarity_min=None) == []
+    await administered.set("lessonRetrievalThreshold", 0)
+    assert len(await administered.recall(unrelated, similarity_min=None)) == 5
+    assert await administered.recall(unrelated, similarity_min=0.7) == []
+
+
+async def test_settings_that_cannot_be_read_cost_no_recall_and_no_lesson_is_too_old(
+    apart: CommonSettings, repository: str, open_folder: Path
+) -> None:
+    async with run_services(apart, GATE, WRITER, RECALL) as installation:
+        event = await installation.publish(ci_run(repository, LOGS["module"]))
+        settings = AdministeredSettings(installation.engine)
+        await settings.set(AGE, 1, tenant="default", actor="tests")
+        async with installation.engine.begin() as connection:
+            older = {"created_at": sa.func.now() - timedelta(days=100)}
+            await connection.execute(sa.update(memory_vectors).values(older))
+            await connection.execute(sa.text("alter table settings rename to settings_away"))
+        reply = await installation.recall(repository, "cannot find module fast-glob")
+    assert [item.id for item in reply.items] == [str(event.item_ids[0])]
+    assert not reply.degraded
+    assert '"settings.unreadable"' in (open_folder / LOG_FILE).read_text()
+
+
+async def test_settings_that_hang_cost_no_recall(apart: CommonSettings, repository: str) -> None:
+    async with run_services(apart, GATE, WRITER, RECALL) as installation:
+        await installation.publish(ci_run(repository, LOGS["module"]))
+        async with installation.engine.begin() as connection:
+            await connection.execute(sa.text("lock table settings in access exclusive mode"))
+            reply = await installation.recall(repository, "cannot find module fast-glob")
+    assert len(reply.items) == 1
+
+
 # --- the statement ---------------------------------------------------------------------------------------------------
 
 
@@ -411,6 +612,42 @@ async def question(model: ServingModel, words: Frequencies, repository: str, tex
         bars=bars_of(setting, background),
         limit=5,
     )
+
+
+class CountedPool:
+    """Passes statements on and keeps them."""
+
+    def __init__(self, pool: asyncpg.Pool) -> None:
+        self._pool = pool
+        self.statements: list[str] = []
+
+    async def fetch(self, statement: str, *values: object) -> object:
+        self.statements.append(statement)
+        return await self._pool.fetch(statement, *values)
+
+    async def fetchrow(self, statement: str, *values: object) -> object:
+        self.statements.append(statement)
+        return await self._pool.fetchrow(statement, *values)
+
+
+@pytest.mark.parametrize(("cache_seconds", "scope_looks"), [(60, 1), (0, 4)])
+async def test_a_recall_of_a_scope_that_is_cached_is_one_statement(
+    installation: Installation,
+    filled: tuple[str, dict[str, str]],
+    model: ServingModel,
+    words: Frequencies,
+    pool: asyncpg.Pool,
+    cache_seconds: float,
+    scope_looks: int,
+) -> None:
+    asked = await question(model, words, filled[0], "error", 0)
+    counted = CountedPool(pool)
+    store = RecallStore(installation.engine, cast("asyncpg.Pool", counted), 5, cache_seconds=cache_seconds)
+    for _ in range(2):
+        assert await store.find_scope(asked.scope) is not None
+        assert len(await store.find_fitting(asked)) == 5
+    assert counted.statements.count(RECALL_STATEMENT) == 2
+    assert counted.statements.count(FIND_SCOPE) == scope_looks
 
 
 @pytest.mark.parametrize("text", [*LOGS.values(), "why did the build of the parser fail", "leap year dates are wrong"])
@@ -473,7 +710,7 @@ async def test_a_crowded_neighbour_does_not_hide_a_small_scope_and_the_scan_stay
     template = str(event.item_ids[0])
     async with installation.engine.begin() as connection:
         await connection.execute(sa.insert(scopes).values(tenant="default", kind="swe-lessons", key=crowd))
-        await connection.execute(sa.text(CROWD), {"key": crowd, "template": template})
+        await connection.execute(sa.text(CROWD), {"key": crowd, "template": template, "count": 2_000})
     async with installation.engine.connect() as connection:
         await connection.execution_options(isolation_level="AUTOCOMMIT")
         await connection.execute(sa.text("vacuum analyze memory_vectors"))
@@ -493,7 +730,7 @@ with crowd as (
                               pattern_set, evidence_at)
     select gen_random_uuid(), i.tenant, s.id, i.summary, i.rationale, i.origin_tier, 'crowd-' || :key || n,
            i.text_sha256, i.pattern_set, i.evidence_at
-    from memory_items i, scopes s, generate_series(1, 2000) n
+    from memory_items i, scopes s, generate_series(1, :count) n
     where i.id = cast(:template as uuid) and s.key = :key
     returning id, scope_id, created_at
 )

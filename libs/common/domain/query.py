@@ -1,7 +1,10 @@
 """What a caller's text asks for: the text to embed and the terms to look up."""
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
+
+from lorebus.contracts.recall import Agent
 
 from libs.common.domain.lexical import Frequencies, tokenize
 from libs.common.domain.log_forms import STRONG
@@ -9,6 +12,11 @@ from libs.common.domain.log_lines import is_log, read_log, select_lines
 
 QUERY_CHARS_MAX = 2_000
 TERMS_MAX = 8
+LOG_READERS: frozenset[Agent | None] = frozenset({"ci_fixer", "gate_fixer"})
+"""Agents that ask with what a tool said."""
+
+_REVIEW_LABELS = re.compile(r"^\[[^\]/\n]{1,80}/[^\]\n]{1,40}\] \[[^\]\n]{1,80}\] (?:\S{1,300} )?[—–-] ", re.MULTILINE)
+"""`[REVIEWER/SEVERITY] [CATEGORY] file:line —`: the same for every rejection of a kind, so it tells none apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,13 +26,15 @@ class PreparedQuery:
     """Distinct, rarest first."""
 
 
-def prepare_query(text: str, background: Frequencies, scope_name: str = "") -> PreparedQuery:
-    """A log asks with its strong lines alone, any other text with itself.
+def prepare_query(
+    text: str, background: Frequencies, scope_name: str = "", agent: Agent | None = None
+) -> PreparedQuery:
+    """A log asks with its strong lines alone, any other text with itself, as the kind of agent wants it read.
 
     The terms are the rarest by the background, of equally rare ones the longer; this needs no look at the scope. The
     words of the scope's own name are left out: they stand in all its items, so they cannot tell one from another.
     """
-    asked = (_error_lines(text) or text.strip())[:QUERY_CHARS_MAX]
+    asked = _read_as_log(text) if agent in LOG_READERS else _read_as_text(text, agent)
     terms = set(tokenize(asked)) - name_terms(scope_name)
     rarest = sorted(terms, key=lambda term: (-background.idf(term), -len(term), term))
     return PreparedQuery(asked, tuple(rarest[:TERMS_MAX]))
@@ -36,7 +46,16 @@ def name_terms(scope_name: str) -> frozenset[str]:
     return frozenset(tokenize(scope_name))
 
 
+def _read_as_log(text: str) -> str:
+    """Of the end of a tool's output: a failure is reported last."""
+    return _error_lines(text) or text.strip()[-QUERY_CHARS_MAX:]
+
+
+def _read_as_text(text: str, agent: Agent | None) -> str:
+    said = _REVIEW_LABELS.sub("", text) if agent == "review_fixer" else text
+    error_lines = _error_lines(said) if is_log(said) else ""
+    return (error_lines or said.strip())[:QUERY_CHARS_MAX]
+
+
 def _error_lines(text: str) -> str:
-    if not is_log(text):
-        return ""
     return "\n".join(line.text for line in select_lines(read_log(text), QUERY_CHARS_MAX, STRONG))

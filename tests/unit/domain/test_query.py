@@ -1,3 +1,6 @@
+import pytest
+from lorebus.contracts.recall import Agent
+
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize
 from libs.common.domain.query import QUERY_CHARS_MAX, TERMS_MAX, prepare_query
 
@@ -37,9 +40,57 @@ def test_query_and_terms_are_bounded():
     assert len(query.terms) == TERMS_MAX
 
 
+SHORT_LOG = "Run the lint gate: 1 step\nsrc/cart.ts:14 error: 'total' is never used\nMore than 3 minutes were needed."
+"""Mostly sentences, so it is read as a text unless a fixer asks."""
+
+
+@pytest.mark.parametrize("agent", ["ci_fixer", "gate_fixer"])
+def test_a_fixer_of_tools_asks_with_the_error_lines_however_few(agent: Agent):
+    assert prepare_query(SHORT_LOG, NONE, agent=agent).embed_text == "src/cart.ts:14 error: 'total' is never used"
+
+
+@pytest.mark.parametrize("agent", ["implementer", "reviewer", "review_fixer", None])
+def test_any_other_agent_asks_with_the_whole_text(agent: Agent | None):
+    assert prepare_query(SHORT_LOG, NONE, agent=agent).embed_text == SHORT_LOG
+
+
+LONG = "first. " + "and so on. " * 300 + "last."
+
+
+@pytest.mark.parametrize(
+    ("agent", "kept"),
+    [
+        ("ci_fixer", "last."),
+        ("gate_fixer", "last."),
+        ("implementer", "first."),
+        ("reviewer", "first."),
+        ("review_fixer", "first."),
+        (None, "first."),
+    ],
+)
+def test_of_a_long_text_a_fixer_of_tools_keeps_the_end_and_any_other_the_head(agent: Agent | None, kept: str):
+    asked = prepare_query(LONG, NONE, agent=agent).embed_text
+    assert len(asked) <= QUERY_CHARS_MAX
+    assert [word for word in ("first.", "last.") if word in asked] == [kept]
+
+
+REJECTION = """[SECURITY/CRITICAL] [INJECTION] src/db.ts:88 — The query is joined from strings — Suggested fix: bind it
+[QA/MAJOR] [MISSING TEST] — Nothing (not one test) covers a missing or empty list of names
+[STYLE/MINOR] [NAMING] src/db.ts:9 — The name of this function says nothing about its result"""
+
+
+def test_a_review_fixer_asks_with_the_reviewers_words_not_their_labels():
+    assert prepare_query(REJECTION, NONE, agent="review_fixer").embed_text == (
+        "The query is joined from strings — Suggested fix: bind it\n"
+        "Nothing (not one test) covers a missing or empty list of names\n"
+        "The name of this function says nothing about its result"
+    )
+
+
 def test_a_mebibyte_of_one_line_or_of_many_is_bounded():
     for text in ("a b " * 262_144, "error: no\n" * 100_000, "x" * 1_048_576):
-        assert len(prepare_query(text, NONE).embed_text) <= QUERY_CHARS_MAX
+        for agent in (None, "ci_fixer", "review_fixer"):
+            assert len(prepare_query(text, NONE, agent=agent).embed_text) <= QUERY_CHARS_MAX
 
 
 def test_an_empty_text_asks_nothing():

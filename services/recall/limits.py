@@ -1,0 +1,46 @@
+"""What holds for a question where it does not say itself: administrators' settings, else what is built in.
+
+Settings that cannot be read cost no recall: then the built-in limits hold, and no lesson is too old.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from lorebus.contracts.recall import RecallRequest
+
+from libs.common.administered_settings import AdministeredSettings
+from libs.common.domain.setting_cascade import Owner, Stored, read_stored, resolve_value
+from libs.common.domain.setting_keys import LESSON_MAX_AGE_DAYS, LESSON_RETRIEVAL_LIMIT, LESSON_RETRIEVAL_THRESHOLD
+from libs.common.errors import StoreUnavailable
+from services.recall.rules import ScopeName, clamp_limit, created_after
+
+_NOTHING_SET = read_stored(())
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a question is answered within."""
+
+    items_max: int
+    similarity_min: float
+    created_after: datetime
+
+
+async def find_limits(settings: AdministeredSettings, request: RecallRequest, scope: ScopeName, owner: Owner) -> Limits:
+    """`owner` is whose repository it is: lessons age by its setting, whoever asks."""
+    try:
+        stored = await settings.get_stored(scope.tenant)
+    except StoreUnavailable:  # logged where it was looked for
+        stored = _NOTHING_SET
+    return choose_limits(request, stored, owner, datetime.now(UTC))
+
+
+def choose_limits(request: RecallRequest, stored: Stored, owner: Owner, now: datetime) -> Limits:
+    limit, similarity_min = request.limit, request.similarity_min
+    # Only lessons age: other memories are not about code that moves on (spec 6).
+    age_days_max = resolve_value(LESSON_MAX_AGE_DAYS, stored, owner) if request.scope_kind == "swe-lessons" else 0
+    return Limits(
+        items_max=clamp_limit(resolve_value(LESSON_RETRIEVAL_LIMIT, stored) if limit is None else limit),
+        similarity_min=resolve_value(LESSON_RETRIEVAL_THRESHOLD, stored) if similarity_min is None else similarity_min,
+        created_after=created_after(now, age_days_max),
+    )
