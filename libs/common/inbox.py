@@ -93,7 +93,7 @@ class Inbox:
                 return Claim(receipt, number=claimed.claims, failures=claimed.failures, losses=claimed.losses)
             return await self._why_not(connection, receipt)
 
-    async def _insert_or_take(self, connection: AsyncConnection, receipt: Receipt) -> sa.Row[Any, Any] | None:
+    async def _insert_or_take(self, connection: AsyncConnection, receipt: Receipt) -> sa.Row[Any, Any, Any] | None:
         new = insert(inbox).values(
             **receipt.__dict__, status="claimed", lease_until=sa.func.clock_timestamp() + self._lease
         )

@@ -1,47 +1,117 @@
 """The writer's composition root."""
 
-from lorebus.contracts.runs import RunFinished
-from lorebus.contracts.subjects import RUN_FINISHED
+from typing import Any
 
+from lorebus.contracts.evidence import PutEvidence, PutEvidenceReply
+from lorebus.contracts.memory import SaveReply, WriteMemory
+from lorebus.contracts.runs import RunFinished
+from lorebus.contracts.subjects import EVIDENCE_PUT, MEMORY_SAVE, MEMORY_WRITE, RUN_FINISHED
+
+from libs.common.administered_settings import AdministeredSettings
+from libs.common.bus.answer import Answerer, Answering
 from libs.common.bus.consume import Consumer, Consumption
 from libs.common.bus.relay import Relay
-from libs.common.bus.streams import WRITER
+from libs.common.bus.streams import NOTES, WRITER
 from libs.common.dead_letters import DeadLetters
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import open_model
 from libs.common.gate_client import GateClient
 from libs.common.inbox import Inbox
+from libs.common.language_model.answers import ModelAnswers
+from libs.common.language_model.choose import open_language_model
+from libs.common.language_model.metered import MeteredModel
+from libs.common.language_model.spending import Spending
 from libs.common.run import Program, Resources, Service
+from services.writer.digesting import Digesting
+from services.writer.distiller import ModelDistiller
+from services.writer.drafting import Drafting
+from services.writer.parts import Parts
+from services.writer.putting import Putting
+from services.writer.saving import Saving
 from services.writer.service import WriterService
 from services.writer.settings import WriterSettings
 from services.writer.store import WriterStore
+from services.writer.sweeping import Sweeping
 
 
 async def build(resources: Resources[WriterSettings]) -> Service:
     settings = resources.settings
     inbox = Inbox(resources.engine, settings.lease_seconds)
     relay = Relay(resources.engine, resources.client)
+    store, parts = WriterStore(resources.engine, inbox), Parts(resources.engine)
+    gate = GateClient(resources.client, settings.writer_gate_timeout_seconds)
+    administered = AdministeredSettings(resources.engine, settings.settings_cache_seconds)
     service = WriterService(
-        store=WriterStore(resources.engine, inbox, settings.writer_supersede_similarity_min),
-        gate=GateClient(resources.client, settings.writer_gate_timeout_seconds),
+        store=store,
+        drafting=Drafting(
+            Digesting(parts, gate, administered), await _open_distiller(resources), settings.writer_model_tries_max
+        ),
+        gate=gate,
         model=await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
+        settings=administered,
         relay=relay,
     )
-    Consumer(
-        Consumption(
-            service="writer",
-            subject=RUN_FINISHED,
-            message=RunFinished,
-            source=WRITER,
-            handle=service.write,
-            receipt=lambda run: {"run_id": run.run_id, "repository": run.repository},
-        ),
-        inbox,
-        DeadLetters(resources.engine, inbox, "writer"),
-        lease_seconds=settings.lease_seconds,
-        handling_seconds_max=settings.writer_handling_seconds_max,
-    ).subscribe(resources.broker, concurrency=settings.writer_concurrency)
-    return Service(name="writer", tasks=[relay.run])
+    for consumption in _consumptions(service):
+        Consumer(
+            consumption,
+            inbox,
+            DeadLetters(resources.engine, inbox, "writer"),
+            lease_seconds=settings.lease_seconds,
+            handling_seconds_max=settings.writer_handling_seconds_max,
+        ).subscribe(resources.broker, concurrency=settings.writer_concurrency)
+    answering = Answering(resources.client)
+    await answering.subscribe(EVIDENCE_PUT, "writer", _put_answerer(Putting(parts, administered)))
+    await answering.subscribe(MEMORY_SAVE, "writer", _save_answerer(Saving(inbox, store, service)))
+    return Service(name="writer", tasks=[relay.run, Sweeping(parts, administered).run], stopping=[answering.stop])
+
+
+async def _open_distiller(resources: Resources[WriterSettings]) -> ModelDistiller | None:
+    """None where no model is set."""
+    settings = resources.settings
+    model = await open_language_model(settings)
+    if model is None:
+        return None
+    hold_seconds = 2 * settings.llm_timeout_seconds
+    spending = Spending(resources.engine, settings.llm_spend_usd_per_day_max, hold_seconds=hold_seconds)
+    return ModelDistiller(MeteredModel(model, spending), ModelAnswers(resources.engine), settings.llm_tokens_max)
+
+
+def _put_answerer(putting: Putting) -> Answerer[PutEvidence, PutEvidenceReply]:
+    return Answerer(
+        question=PutEvidence,
+        answer=putting.put,
+        invalid=lambda reason: PutEvidenceReply(error="invalid_request", reason=reason),
+        broken=lambda: PutEvidenceReply(error="store", reason="the part could not be kept; put it again"),
+    )
+
+
+def _save_answerer(saving: Saving) -> Answerer[WriteMemory, SaveReply]:
+    return Answerer(
+        question=WriteMemory,
+        answer=saving.save,
+        invalid=lambda reason: SaveReply(error="invalid_request", reason=reason),
+        broken=lambda: SaveReply(error="store", reason="the note could not be stored; save it again"),
+    )
+
+
+def _consumptions(service: WriterService) -> tuple[Consumption[Any], ...]:
+    runs = Consumption(
+        service="writer",
+        subject=RUN_FINISHED,
+        message=RunFinished,
+        source=WRITER,
+        handle=service.write,
+        receipt=lambda run: {"run_id": run.run_id, "repository": run.repository},
+    )
+    notes = Consumption(
+        service="writer",
+        subject=MEMORY_WRITE,
+        message=WriteMemory,
+        source=NOTES,
+        handle=service.write_note,
+        receipt=lambda note: {"run_id": note.run_id, "repository": note.repository},
+    )
+    return runs, notes
 
 
 PROGRAM = Program(name="writer", settings=WriterSettings, build=build)

@@ -1,24 +1,52 @@
 """What the writer decides: pure, so that every rule can be read and tested by itself."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, cast
+from decimal import Decimal
 from uuid import UUID
 
+from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
+from lorebus.contracts.subjects import MEMORY_WRITE, RUN_FINISHED
 
 from libs.common.domain.lexical import tokenize
-from libs.common.domain.masking import mask_json
 from libs.common.domain.memory import screened_text
-from services.writer.evidence import Evidence, build_evidence, skip_reason
-from services.writer.lesson import Lesson, write_lesson
+from libs.common.domain.strings import find_strings
+from services.writer.answer import WordedLesson
+from services.writer.cleaning import clean_note
+from services.writer.evidence import Evidence
+from services.writer.lesson import Lesson
+from services.writer.note import build_note
 
 AGENT_KEY = "commitToMemory"
+MODEL_FREE_WRITERS = frozenset({"mergeConflictResolver", "shellStep"})
 
 TIER_SYSTEM_EVIDENCE = 2
 TIER_AGENT = 1
+TIER_OUTSIDE = 0
 TERMS_MAX = 1_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """The event that a lesson is made from, and whose it is."""
+
+    tenant: str
+    schema_name: str
+    event_id: str
+    repository: str
+    evidence_at: datetime
+    agent_key: str
+    run_id: str | None = None
+    workflow_id: str | None = None
+    team_id: str | None = None
+    org_id: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The event among all kinds of events of the tenant; each kind has ids of its own."""
+        return self.event_id if self.schema_name == RUN_FINISHED else f"{self.schema_name}:{self.event_id}"
 
 
 @dataclass(frozen=True)
@@ -35,37 +63,80 @@ class Draft:
     lesson: Lesson
     origin_tier: int
     terms: tuple[str, ...]
+    model: str | None = None
+    cost_usd: Decimal | None = None
+    is_superseding: bool = True
 
     def texts(self) -> dict[str, str]:
         """Everything of the draft that will be stored as text, for the gate: each part alone and the whole."""
-        parts = {"summary": self.lesson.summary, "rationale": self.lesson.rationale}
-        if quote := self.lesson.metadata.get("evidence", {}).get("quote"):
-            parts["quote"] = str(quote)
-        return parts | {"lesson": screened_text(self.lesson.summary, self.lesson.rationale)}
+        lesson = self.lesson
+        parts = {"summary": lesson.summary, "rationale": lesson.rationale}
+        parts["metadata"] = "\n".join(find_strings(lesson.metadata))
+        parts["lesson"] = screened_text(lesson.summary, lesson.rationale)
+        return {name: text for name, text in parts.items() if text}
 
 
-def distil(run: RunFinished) -> Draft | Skip:
-    """Masks credentials first, so that no later step can store, embed or log one; then evidence, then the lesson."""
-    masked = mask_run(run)
-    evidence = build_evidence(masked)
-    if reason := skip_reason(masked, evidence):
-        return Skip(reason)
-    lesson = write_lesson(masked, evidence)
-    return Draft(lesson=lesson, origin_tier=origin_tier(evidence), terms=index_terms(lesson))
+def draft_lesson(lesson: Lesson, evidence: Evidence) -> Draft:
+    """Written by rules."""
+    return Draft(lesson, origin_tier(evidence), index_terms(lesson))
 
 
-def mask_run(run: RunFinished) -> RunFinished:
-    """The run with every credential replaced. Transcripts stay behind: the extractive lesson reads none."""
-    fields = run.model_dump(mode="json", by_alias=True, exclude={"transcripts"})
-    return RunFinished.model_validate({**fields, **cast("dict[str, Any]", mask_json(_texts_of(fields)))})
+def draft_model_lesson(written: Draft, worded: WordedLesson, model: str, cost_usd: Decimal | None) -> Draft:
+    """The model's words on the same evidence: what code sets goes over what the model says of it."""
+    lesson = replace(
+        written.lesson,
+        summary=worded.summary,
+        rationale=worded.rationale,
+        failure_type=worded.failure_type,
+        confidence=worded.confidence,
+        metadata=worded.metadata | written.lesson.metadata,
+    )
+    tier = min(written.origin_tier, TIER_AGENT)
+    return Draft(lesson, tier, index_terms(lesson), model, cost_usd)
 
 
-def _texts_of(fields: dict[str, Any]) -> dict[str, Any]:
-    return {name: fields[name] for name in ("ticket", "pull_requests", "change", "attempts", "status")}
+def mark_fallback(written: Draft, reason: str, cost_usd: Decimal | None = None) -> Draft:
+    """Written by rules though a model should have, and what its calls cost all the same."""
+    metadata = written.lesson.metadata | {"writer": "extractive", "fallback": reason}
+    return replace(written, lesson=replace(written.lesson, metadata=metadata), cost_usd=cost_usd)
+
+
+def draft_note(note: WriteMemory) -> Draft:
+    lesson = build_note(clean_note(note))
+    tier = TIER_AGENT if note.writer in MODEL_FREE_WRITERS else TIER_OUTSIDE
+    return Draft(lesson, tier, index_terms(lesson), is_superseding=note.supersede)
+
+
+def source_of_run(run: RunFinished, tenant: str, published_at: datetime) -> Source:
+    return Source(
+        tenant=tenant,
+        schema_name=RUN_FINISHED,
+        event_id=run.event_id,
+        repository=run.repository,
+        evidence_at=evidence_time(run.occurred_at, published_at),
+        agent_key=AGENT_KEY,
+        run_id=run.run_id,
+        workflow_id=run.workflow_id,
+        team_id=run.team_id,
+        org_id=run.org_id,
+    )
+
+
+def source_of_note(note: WriteMemory, tenant: str, published_at: datetime) -> Source:
+    return Source(
+        tenant=tenant,
+        schema_name=MEMORY_WRITE,
+        event_id=note.event_id,
+        repository=note.repository,
+        evidence_at=evidence_time(note.occurred_at, published_at),
+        agent_key=note.writer,
+        run_id=note.run_id,
+        workflow_id=note.workflow_id,
+    )
 
 
 def origin_tier(evidence: Evidence) -> int:
-    """Logs and verdicts are the system's own word; tickets and notes are somebody's text (architecture 3.11)."""
+    """Logs and verdicts are the system's own word; tickets, notes and sign-offs are somebody's text."""
     return TIER_SYSTEM_EVIDENCE if evidence.ci_failure or evidence.rejection else TIER_AGENT
 
 

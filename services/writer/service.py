@@ -1,92 +1,115 @@
-"""The writer's story: a finished run comes in, a screened lesson is stored, and the taps are told."""
+"""The writer's story: a finished run or a note comes in, a screened lesson is stored, and the taps are told."""
 
-import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
 from lorebus.contracts.events import LessonRefused, LessonSkipped, MemoryEvent, WriteScanUnavailable
 from lorebus.contracts.gate import Origin
+from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.relay import Relay
-from libs.common.domain.memory import item_id_for
+from libs.common.domain.setting_cascade import Owner
+from libs.common.domain.setting_keys import SUPERSEDE_THRESHOLD
 from libs.common.embedding.models import ServingModel
 from libs.common.gate_client import GateClient, Screening
 from libs.common.inbox import Claim, Outcome
-from services.writer.rules import AGENT_KEY, Draft, Skip, distil, evidence_time
-from services.writer.store import NewLesson, WriterStore
+from services.writer.drafting import Drafting
+from services.writer.rules import Draft, Skip, Source, draft_note, source_of_note, source_of_run
+from services.writer.store import Kept, NewLesson, WriterStore
 
 _log = structlog.get_logger("writer")
 
 
 class WriterService:
-    """run.finished → evidence → lesson → gate.screen → embed → one transaction → lesson_written"""
+    """run.finished → evidence → lesson ┐
+    memory.write → note ────────────────┴→ gate.screen → embed → one transaction → lesson_written
+    """
 
-    def __init__(self, store: WriterStore, gate: GateClient, model: ServingModel, relay: Relay) -> None:
+    def __init__(
+        self,
+        store: WriterStore,
+        drafting: Drafting,
+        gate: GateClient,
+        model: ServingModel,
+        *,
+        settings: AdministeredSettings,
+        relay: Relay,
+    ) -> None:
         self._store = store
+        self._drafting = drafting
         self._gate = gate
         self._model = model
+        self._settings = settings
         self._relay = relay
 
     async def write(self, run: RunFinished, claim: Claim) -> None:
-        draft = await asyncio.to_thread(distil, run)
-        if isinstance(draft, Skip):
-            await self._end(
-                claim, Outcome("skipped", draft.reason), LessonSkipped(**_of(run, claim), reason=draft.reason)
-            )
-            return
-        screening = await self._screen(run, claim, draft)
-        if screening.matched or screening.incomplete:
-            await self._refuse(run, claim, draft, screening)
-            return
-        await self._store_lesson(run, claim, draft, screening)
-
-    async def _screen(self, run: RunFinished, claim: Claim, draft: Draft) -> Screening:
-        origin = Origin(kind="run", run_id=run.run_id, writer=AGENT_KEY)
-        return await self._gate.screen("write", draft.texts(), tenant=claim.receipt.tenant, origin=origin)
-
-    async def _refuse(self, run: RunFinished, claim: Claim, draft: Draft, screening: Screening) -> None:
-        """A match is an attack and says so; a scan that was not whole is an outage. Neither is tried again."""
-        about: dict[str, Any] = {**_of(run, claim), "failure_type": draft.lesson.failure_type}
-        if screening.matched:
-            outcome = Outcome("refused", "matched", patterns=screening.patterns)
-            await self._end(claim, outcome, LessonRefused(**about, patterns=screening.patterns))
+        source = source_of_run(run, claim.receipt.tenant, claim.receipt.published_at)
+        drafted = await self._drafting.draft(run, source, tries=claim.number)
+        if isinstance(drafted.result, Skip):
+            reason = drafted.result.reason
+            fact = LessonSkipped(**_of(source), reason=reason)
+            await self._end(source, claim, Outcome("skipped", reason), [*drafted.facts, fact])
         else:
-            await self._end(claim, Outcome("refused", "incomplete"), WriteScanUnavailable(**about))
+            await self.keep(source, drafted.result, claim, drafted.facts)
 
-    async def _store_lesson(self, run: RunFinished, claim: Claim, draft: Draft, screening: Screening) -> None:
+    async def write_note(self, note: WriteMemory, claim: Claim) -> None:
+        source = source_of_note(note, claim.receipt.tenant, claim.receipt.published_at)
+        await self.keep(source, draft_note(note), claim)
+
+    async def keep(
+        self, source: Source, draft: Draft, claim: Claim, facts: Sequence[MemoryEvent] = ()
+    ) -> Kept | Outcome:
+        """Screens a draft, then stores it, or ends its event with a refusal."""
+        origin = Origin(kind=source.schema_name, run_id=source.run_id, writer=source.agent_key)
+        screening = await self._gate.screen("write", draft.texts(), tenant=source.tenant, origin=origin)
+        if screening.matched or screening.incomplete:
+            outcome, fact = _refusal(source, draft, screening)
+            await self._end(source, claim, outcome, [*facts, fact])
+            return outcome
         [embedding] = await self._model.embedder.embed([draft.lesson.summary])
-        tenant = claim.receipt.tenant
         new = NewLesson(
-            id=item_id_for(tenant, run.event_id),
-            tenant=tenant,
-            repository=run.repository,
-            run_id=run.run_id,
-            workflow_id=run.workflow_id,
-            event_id=run.event_id,
-            evidence_at=evidence_time(run.occurred_at, claim.receipt.published_at),
-            agent_key=AGENT_KEY,
-            origin_tier=draft.origin_tier,
-            lesson=draft.lesson,
-            terms=draft.terms,
+            source=source,
+            draft=draft,
             pattern_set=screening.pattern_set,
             model_id=self._model.id,
             embedding=embedding,
+            supersede_similarity_min=await self._supersede_similarity_min(source, draft),
         )
-        replaced = await self._store.insert_lesson(claim, new)
+        kept = await self._store.insert_lesson(claim, new, facts)
         self._relay.nudge()
-        _log.info("writer.lesson_written", event_id=run.event_id, lesson_id=str(new.id), superseded=len(replaced))
+        replaced = len(kept.replaced)
+        _log.info("writer.lesson_written", event_id=source.event_id, lesson_id=str(kept.id), superseded=replaced)
+        return kept
 
-    async def _end(self, claim: Claim, outcome: Outcome, event: MemoryEvent) -> None:
-        await self._store.end_without_lesson(claim, outcome, event)
+    async def _supersede_similarity_min(self, source: Source, draft: Draft) -> float:
+        if not draft.is_superseding:
+            return 1.0
+        owner = Owner(team=source.team_id, organization=source.org_id)
+        return await self._settings.get(SUPERSEDE_THRESHOLD, source.tenant, owner)
+
+    async def _end(self, source: Source, claim: Claim, outcome: Outcome, facts: Sequence[MemoryEvent]) -> None:
+        await self._store.end_without_lesson(claim, outcome, facts)
         self._relay.nudge()
-        _log.info(f"writer.lesson_{outcome.status}", event_id=claim.receipt.event_id, reason=outcome.reason)
+        _log.info(f"writer.lesson_{outcome.status}", event_id=source.event_id, reason=outcome.reason)
 
 
-def _of(run: RunFinished, claim: Claim) -> dict[str, Any]:
+def _refusal(source: Source, draft: Draft, screening: Screening) -> tuple[Outcome, MemoryEvent]:
+    """A match is an attack and says so; a scan that was not whole is an outage. Neither is tried again."""
+    about: dict[str, Any] = {**_of(source), "failure_type": draft.lesson.failure_type}
+    if screening.matched:
+        patterns = screening.patterns
+        return Outcome("refused", "matched", patterns=patterns), LessonRefused(**about, patterns=patterns)
+    return Outcome("refused", "incomplete"), WriteScanUnavailable(**about)
+
+
+def _of(source: Source) -> dict[str, Any]:
     return {
-        "tenant": claim.receipt.tenant,
-        "event_id": run.event_id,
-        "run_id": run.run_id,
-        "repository": run.repository,
+        "tenant": source.tenant,
+        "event_id": source.event_id,
+        "run_id": source.run_id,
+        "repository": source.repository,
+        "written_by": source.agent_key,
     }

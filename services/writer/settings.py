@@ -9,7 +9,8 @@ class WriterSettings(CommonSettings):
     """`LOREBUS_WRITER_*`"""
 
     writer_concurrency: int = Field(default=4, ge=1, le=64)
-    writer_handling_seconds_max: float = Field(default=180.0, gt=0)
+    writer_handling_seconds_max: float = Field(default=300.0, gt=0)
+    """Three questions to a model, which may take LOREBUS_LLM_TIMEOUT_SECONDS each, have to fit."""
+    writer_model_tries_max: int = Field(default=6, ge=1)
+    """How often a run is begun while the model does not answer; then the lesson is written without it."""
     writer_gate_timeout_seconds: float = Field(default=2.0, gt=0)
-    writer_supersede_similarity_min: float = Field(default=0.92, ge=0, le=1)
-    """A newer lesson at least this near replaces an older one; 1 turns it off."""

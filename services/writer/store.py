@@ -10,75 +10,117 @@ import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
 from lorebus.contracts.events import LessonWritten, MemoryEvent, Superseded
+from lorebus.contracts.subjects import RUN_FINISHED
 from pgvector import HalfVector
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.active_items import activate, deactivate
 from libs.common.database import lock_scope, outages_as_store_unavailable
-from libs.common.domain.memory import screened_text, text_hash
+from libs.common.domain.memory import item_id_for, screened_text, text_hash
 from libs.common.inbox import Claim, Inbox, Outcome
+from libs.common.language_model.answers import delete_answers
 from libs.common.outbox import insert_events
-from libs.common.schema import gate_verdicts, memory_items, memory_vectors, scopes
-from services.writer.lesson import Lesson
-from services.writer.rules import Rival, Supersession, supersede
+from libs.common.schema import gate_verdicts, inbox, memory_items, memory_vectors, scopes
+from services.writer.parts import delete_parts
+from services.writer.rules import Draft, Rival, Source, Supersession, supersede
 
 
 @dataclass(frozen=True)
 class NewLesson:
     """A lesson that the gate has cleared, with its vector."""
 
-    id: UUID
-    tenant: str
-    repository: str
-    run_id: str
-    workflow_id: str | None
-    event_id: str
-    evidence_at: datetime
-    agent_key: str
-    origin_tier: int
-    lesson: Lesson
-    terms: Sequence[str]
+    source: Source
+    draft: Draft
     pattern_set: str
     model_id: int
     embedding: npt.NDArray[np.float32]
+    supersede_similarity_min: float
+    """1: it replaces nothing."""
+
+    @property
+    def id(self) -> UUID:
+        return item_id_for(self.source.tenant, self.source.key)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A stored lesson."""
+
+    id: UUID
+    created_at: datetime
+    replaced: Sequence[UUID] = ()
 
 
 class WriterStore:
-    def __init__(self, engine: AsyncEngine, inbox: Inbox, supersede_similarity_min: float) -> None:
+    def __init__(self, engine: AsyncEngine, inbox: Inbox) -> None:
         self._engine = engine
         self._inbox = inbox
-        self._supersede_similarity_min = supersede_similarity_min
 
-    async def end_without_lesson(self, claim: Claim, outcome: Outcome, event: MemoryEvent) -> None:
+    async def end_without_lesson(self, claim: Claim, outcome: Outcome, facts: Sequence[MemoryEvent]) -> None:
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
-                await self._inbox.settle(connection, claim, outcome)
-                await insert_events(connection, [event])
+                await self._end(connection, claim, outcome)
+                await insert_events(connection, facts)
 
-    async def insert_lesson(self, claim: Claim, new: NewLesson) -> Sequence[UUID]:
-        """Stores the lesson, supersedes what it replaces, ends the event. Returns the replaced ids."""
+    async def insert_lesson(self, claim: Claim, new: NewLesson, facts: Sequence[MemoryEvent]) -> Kept:
+        """Stores the lesson, supersedes what it replaces, ends the event."""
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
-                scope_id = await self._get_scope_id(connection, new.tenant, new.repository)
+                scope_id = await self._get_scope_id(connection, new.source)
                 await lock_scope(connection, scope_id)
                 near = await self._find_near(connection, scope_id, new)
-                decision = supersede(Rival(new.id, new.evidence_at, new.event_id, new.origin_tier), near)
-                await self._insert_item(connection, scope_id, new, decision)
+                decision = supersede(_rival(new), near)
+                created_at = await self._insert_item(connection, scope_id, new, decision)
                 await self._supersede(connection, scope_id, decision.replaced, superseded_by=new.id)
-                await self._inbox.settle(connection, claim, Outcome("written", item_ids=[new.id]))
-                await insert_events(connection, _facts(new, decision))
-        return decision.replaced
+                await self._end(connection, claim, Outcome("written", item_ids=[new.id]))
+                await insert_events(connection, [*facts, *_facts(new, decision)])
+        return Kept(new.id, created_at, decision.replaced)
 
-    async def _get_scope_id(self, connection: AsyncConnection, tenant: str, repository: str) -> int:
-        key = {"tenant": tenant, "kind": "swe-lessons", "key": repository}
+    async def find_kept(self, source: Source) -> Kept | None:
+        """The lesson that this event made."""
+        query = sa.select(memory_items.c.id, memory_items.c.created_at)
+        with outages_as_store_unavailable():
+            async with self._engine.connect() as connection:
+                row = (
+                    await connection.execute(query.filter_by(tenant=source.tenant, source_event_id=source.key))
+                ).one_or_none()
+        return Kept(row.id, row.created_at) if row else None
+
+    async def get_outcome(self, source: Source) -> Outcome:
+        """How this event ended."""
+        query = sa.select(inbox.c.status, inbox.c.reason, inbox.c.patterns, inbox.c.item_ids)
+        event = {"tenant": source.tenant, "schema_name": source.schema_name, "event_id": source.event_id}
+        with outages_as_store_unavailable():
+            async with self._engine.connect() as connection:
+                return Outcome(**(await connection.execute(query.filter_by(**event))).mappings().one())
+
+    async def _end(self, connection: AsyncConnection, claim: Claim, outcome: Outcome) -> None:
+        """Makes the event terminal; what was kept for its work alone goes."""
+        tenant, event_id = claim.receipt.tenant, claim.receipt.event_id
+        await self._inbox.settle(connection, claim, outcome)
+        if claim.receipt.schema_name == RUN_FINISHED:
+            await delete_parts(connection, tenant, event_id)
+            await delete_answers(connection, tenant, event_id)
+
+    async def _get_scope_id(self, connection: AsyncConnection, source: Source) -> int:
+        key = {"tenant": source.tenant, "kind": "swe-lessons", "key": source.repository}
         await connection.execute(insert(scopes).values(key).on_conflict_do_nothing())
+        await self._set_owner(connection, key, source)
         query = sa.select(scopes.c.id).filter_by(**key)
         return (await connection.execute(query)).scalar_one()
 
+    async def _set_owner(self, connection: AsyncConnection, key: dict[str, str], source: Source) -> None:
+        """The repository belongs to the team and organization that its latest run named."""
+        named = {"team_id": source.team_id, "org_id": source.org_id}
+        owner = {column: name for column, name in named.items() if name is not None}
+        if owner:
+            is_new = sa.or_(*(scopes.c[column].is_distinct_from(name) for column, name in owner.items()))
+            await connection.execute(sa.update(scopes).filter_by(**key).where(is_new).values(owner))
+
     async def _find_near(self, connection: AsyncConnection, scope_id: int, new: NewLesson) -> list[Rival]:
         """Active lessons of the scope at or above the threshold, locked in the order of their ids."""
-        if self._supersede_similarity_min >= 1:
+        if new.supersede_similarity_min >= 1:
             return []
         similarity = memory_vectors.c.embedding.op("<#>")(_half(new.embedding))
         query = (
@@ -93,7 +135,7 @@ class WriterStore:
                 memory_vectors.c.scope_id == scope_id,
                 memory_vectors.c.model_id == new.model_id,
                 memory_vectors.c.active,
-                similarity <= -self._supersede_similarity_min,
+                similarity <= -new.supersede_similarity_min,
             )
             .order_by(memory_items.c.id)
             .with_for_update(of=memory_items)
@@ -103,8 +145,13 @@ class WriterStore:
 
     async def _insert_item(
         self, connection: AsyncConnection, scope_id: int, new: NewLesson, decision: Supersession
-    ) -> None:
-        verdict = {"tenant": new.tenant, "text_sha256": _hash(new), "pattern_set": new.pattern_set, "verdict": "clean"}
+    ) -> datetime:
+        verdict = {
+            "tenant": new.source.tenant,
+            "text_sha256": _hash(new),
+            "pattern_set": new.pattern_set,
+            "verdict": "clean",
+        }
         await connection.execute(insert(gate_verdicts).values(verdict).on_conflict_do_nothing())
         is_active = decision.replaced_by is None
         item = _item_row(new) | verdict
@@ -113,10 +160,11 @@ class WriterStore:
         created = insert(memory_items).values(item).returning(memory_items.c.created_at)
         created_at = (await connection.execute(created)).scalar_one()
         vector = {"item_id": new.id, "model_id": new.model_id, "scope_id": scope_id, "created_at": created_at}
-        vector |= {"active": False, "terms_total": len(new.terms), "embedding": _half(new.embedding)}
+        vector |= {"active": False, "terms_total": len(new.draft.terms), "embedding": _half(new.embedding)}
         await connection.execute(insert(memory_vectors).values(vector))
         if is_active:
             await activate(connection, scope_id, [new.id])
+        return created_at
 
     async def _supersede(
         self, connection: AsyncConnection, scope_id: int, ids: Sequence[UUID], *, superseded_by: UUID
@@ -132,44 +180,54 @@ def _half(embedding: npt.NDArray[np.float32]) -> HalfVector:
     return HalfVector(embedding)
 
 
+def _rival(new: NewLesson) -> Rival:
+    return Rival(new.id, new.source.evidence_at, new.source.key, new.draft.origin_tier)
+
+
 def _hash(new: NewLesson) -> str:
-    return text_hash(screened_text(new.lesson.summary, new.lesson.rationale))
+    return text_hash(screened_text(new.draft.lesson.summary, new.draft.lesson.rationale))
 
 
 def _item_row(new: NewLesson) -> dict[str, Any]:
+    source, draft, lesson = new.source, new.draft, new.draft.lesson
     return {
         "id": new.id,
-        "tenant": new.tenant,
-        "summary": new.lesson.summary,
-        "rationale": new.lesson.rationale,
-        "failure_type": new.lesson.failure_type,
-        "confidence": new.lesson.confidence,
-        "origin_tier": new.origin_tier,
-        "workflow_id": new.workflow_id,
-        "run_id": new.run_id,
-        "agent_key": new.agent_key,
-        "metadata": new.lesson.metadata,
-        "terms": list(new.terms),
-        "source_event_id": new.event_id,
-        "evidence_at": new.evidence_at,
+        "tenant": source.tenant,
+        "summary": lesson.summary,
+        "rationale": lesson.rationale,
+        "failure_type": lesson.failure_type,
+        "confidence": lesson.confidence,
+        "origin_tier": draft.origin_tier,
+        "workflow_id": source.workflow_id,
+        "run_id": source.run_id,
+        "agent_key": source.agent_key,
+        "model": draft.model,
+        "cost_usd": draft.cost_usd,
+        "metadata": lesson.metadata,
+        "terms": list(draft.terms),
+        "source_event_id": source.key,
+        "evidence_at": source.evidence_at,
     }
 
 
 def _facts(new: NewLesson, decision: Supersession) -> list[MemoryEvent]:
+    source = new.source
     replaced = [str(id_) for id_ in decision.replaced]
     written = LessonWritten(
-        tenant=new.tenant,
-        event_id=new.event_id,
-        run_id=new.run_id,
-        repository=new.repository,
+        tenant=source.tenant,
+        event_id=source.event_id,
+        run_id=source.run_id,
+        repository=source.repository,
+        written_by=source.agent_key,
         id=str(new.id),
-        failure_type=new.lesson.failure_type,
+        failure_type=new.draft.lesson.failure_type,
         superseded=replaced,
     )
     pairs = [(replaced, str(new.id))] if replaced else []
     if decision.replaced_by:
         pairs.append(([str(new.id)], str(decision.replaced_by)))
-    return [
-        written,
-        *(Superseded(tenant=new.tenant, repository=new.repository, ids=ids, superseded_by=by) for ids, by in pairs),
-    ]
+    return [written, *(_superseded(source, ids, by) for ids, by in pairs)]
+
+
+def _superseded(source: Source, ids: list[str], by: str) -> Superseded:
+    return Superseded(tenant=source.tenant, repository=source.repository, ids=ids, superseded_by=by)

@@ -10,16 +10,16 @@ import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
-from uuid import UUID
 
 from faststream.message import StreamMessage
+from lorebus.contracts.events import MemoryEvent
 
 import services.writer.app
 from libs.common.bus.consume import Consumer
 from libs.common.inbox import Claim
 from libs.common.run import serve
 from services.writer.service import WriterService
-from services.writer.store import NewLesson, WriterStore
+from services.writer.store import Kept, NewLesson, WriterStore
 
 
 def crash() -> None:
@@ -27,16 +27,16 @@ def crash() -> None:
 
 
 class CrashBeforeCommit(WriterStore):
-    async def insert_lesson(self, claim: Claim, new: NewLesson) -> Sequence[UUID]:
+    async def insert_lesson(self, claim: Claim, new: NewLesson, facts: Sequence[MemoryEvent]) -> Kept:
         crash()
-        return ()
+        return await super().insert_lesson(claim, new, facts)
 
 
 class CrashAfterCommit(WriterStore):
-    async def insert_lesson(self, claim: Claim, new: NewLesson) -> Sequence[UUID]:
-        await super().insert_lesson(claim, new)
+    async def insert_lesson(self, claim: Claim, new: NewLesson, facts: Sequence[MemoryEvent]) -> Kept:
+        kept = await super().insert_lesson(claim, new, facts)
         crash()
-        return ()
+        return kept
 
 
 class CrashAfterClaim(WriterService):

@@ -13,16 +13,18 @@ from conftest import LOG_FILE, Installation, ci_run, dump_database, run_services
 from lorebus import Lorebus
 from lorebus.contracts.runs import RunFinished
 
+from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.consume import FAILURES_MAX, Consumer, Consumption
 from libs.common.bus.streams import WRITER as WRITER_CONSUMER
+from libs.common.database import create_engine
 from libs.common.dead_letters import DeadLetters
 from libs.common.domain.memory import screened_text, text_hash
+from libs.common.domain.setting_keys import REGEX_SCAN_BUDGET_MS
 from libs.common.inbox import Claim, Inbox, payload_hash
 from libs.common.run import Program, Resources, Service
 from libs.common.schema import dead_letters, gate_verdicts, inbox, memory_items, memory_vectors
 from libs.common.settings import CommonSettings
 from services.gate.app import PROGRAM as GATE
-from services.gate.settings import GateSettings
 from services.writer.app import PROGRAM as WRITER
 
 LOG = """
@@ -146,15 +148,13 @@ async def test_a_lesson_that_quotes_a_ci_template_is_written(installation: Insta
     assert event.status == "written"
 
 
-class ImpatientGateSettings(GateSettings):
-    gate_scan_budget_ms: float = 1e-6
-
-
 async def test_a_scan_that_was_not_whole_refuses_as_an_outage_not_as_an_attack(
     apart: CommonSettings, repository: str
 ) -> None:
-    impatient_gate = Program("gate", ImpatientGateSettings, GATE.build)
-    async with run_services(apart, impatient_gate, WRITER) as installation:
+    engine = create_engine(apart.database_url, "tests")
+    await AdministeredSettings(engine).set(REGEX_SCAN_BUDGET_MS.name, 1e-6, tenant="default", actor="tests")
+    await engine.dispose()
+    async with run_services(apart, GATE, WRITER) as installation:
         event = await installation.publish(ci_run(repository, LOG.format(n=10)))
         fact = await installation.facts("write_scan_unavailable", event_id=event.event_id)
     assert (event.status, event.reason) == ("refused", "incomplete")

@@ -28,7 +28,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from libs.common.bus.streams import DurableConsumer
 from libs.common.database import is_outage
 from libs.common.dead_letters import DeadLetters
-from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, StoreUnavailable
+from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, ModelUnavailable, StoreUnavailable
 from libs.common.inbox import Claim, Inbox, Leased, Receipt, Settled, payload_hash
 
 _log = structlog.get_logger("bus")
@@ -38,7 +38,7 @@ LOSSES_MAX = 50
 """A message that takes its service down each time it is handled is given up as well."""
 
 DELAYS_SECONDS = (1.0, 2.0, 5.0, 15.0, 60.0, 300.0)
-_OUTAGES = (GateUnavailable, EmbedderUnavailable, StoreUnavailable)
+_OUTAGES = (GateUnavailable, EmbedderUnavailable, ModelUnavailable, StoreUnavailable)
 
 MessageT = TypeVar("MessageT", bound=Envelope)
 
@@ -59,7 +59,7 @@ class Consumption(Generic[MessageT]):
     source: DurableConsumer
     handle: Callable[[MessageT, Claim], Awaitable[None]]
     """Does the work and settles the claim in its own transaction."""
-    receipt: Callable[[MessageT], dict[str, str]] = lambda _message: {}
+    receipt: Callable[[MessageT], dict[str, str | None]] = lambda _message: {}
     """What the inbox row shows of the message, beside its id."""
 
 
@@ -134,7 +134,9 @@ class Consumer(Generic[MessageT]):
             raise InvalidMessage("the payload names another tenant than its subject")
         return message
 
-    def _receipt(self, delivered: StreamMessage[Any], tenant: str, event_id: str, shown: dict[str, str]) -> Receipt:
+    def _receipt(
+        self, delivered: StreamMessage[Any], tenant: str, event_id: str, shown: dict[str, str | None]
+    ) -> Receipt:
         position = delivered.raw_message.metadata
         return Receipt(
             tenant=tenant,

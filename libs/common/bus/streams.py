@@ -35,6 +35,16 @@ STREAMS = (
         duplicate_window=600.0,
     ),
     StreamConfig(
+        name="CTL",
+        description="Commands: what a memory is told to keep",
+        subjects=_with_tenants(subjects.MEMORY_WRITE),
+        max_age=7 * _DAY_SECONDS,
+        max_bytes=512 * _MIB,
+        max_msg_size=(256 + 4) * 1024,
+        discard=DiscardPolicy.NEW,
+        duplicate_window=600.0,
+    ),
+    StreamConfig(
         name="EVENTS",
         description="Facts for taps and dashboards: ids, counts and reasons",
         subjects=[f"{subjects.MEMORY_EVENT}.>"],
@@ -62,6 +72,8 @@ class DurableConsumer:
     stream: str
     name: str
     in_flight_max: int
+    subject: str | None = None
+    """Of all tenants; None reads the whole stream."""
 
     def config(self, lease_seconds: float) -> ConsumerConfig:
         # No max_deliver and no backoff: attempts are counted in Postgres, delays come with each nak.
@@ -71,6 +83,7 @@ class DurableConsumer:
             ack_wait=lease_seconds,
             max_deliver=-1,
             max_ack_pending=self.in_flight_max,
+            filter_subjects=_with_tenants(self.subject) if self.subject else None,
         )
 
     @property
@@ -79,7 +92,8 @@ class DurableConsumer:
 
 
 WRITER = DurableConsumer(stream="RUNS", name="writer", in_flight_max=16)
-CONSUMERS = (WRITER,)
+NOTES = DurableConsumer(stream="CTL", name="notes", in_flight_max=16, subject=subjects.MEMORY_WRITE)
+CONSUMERS = (WRITER, NOTES)
 
 
 async def provision_streams(client: Client, *, replicas: int, lease_seconds: float) -> None:

@@ -43,7 +43,8 @@ def _walk(document: JsonObject) -> Iterator[Record]:
         found = _find_records(as_object(node))
         yield from found
         if not any(isinstance(record, ToolCall | ToolResult) for record in found):
-            waiting += reversed(as_list(node) or list(as_object(node).values()))
+            inner = as_list(node) or list(as_object(node).values())
+            waiting += [one for one in reversed(inner) if one and isinstance(one, dict | list)]
 
 
 def _find_records(node: JsonObject) -> list[Record]:

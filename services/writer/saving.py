@@ -1,0 +1,94 @@
+"""`memory.save`: what `memory.write` does, for a caller that waits for the id.
+
+The inbox makes it count once, as it does for messages: asked again with the same event id, the caller gets the same
+answer, and a note that came by `memory.write` before is the one that is answered with.
+"""
+
+from datetime import UTC, datetime
+
+from lorebus.contracts.memory import SaveRefusal, SaveReply, WriteMemory
+from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE
+
+from libs.common.database import outages_as_store_unavailable
+from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, StoreUnavailable
+from libs.common.inbox import Claim, Inbox, Leased, Outcome, Receipt, Settled, payload_hash
+from services.writer.rules import Source, draft_note, source_of_note
+from services.writer.service import WriterService
+from services.writer.store import Kept, WriterStore
+
+
+class Saving:
+    def __init__(self, inbox: Inbox, store: WriterStore, service: WriterService) -> None:
+        self._inbox = inbox
+        self._store = store
+        self._service = service
+
+    async def save(self, note: WriteMemory, tenant: str) -> SaveReply:
+        if note.tenant not in {None, tenant}:
+            return refuse("invalid_request", "tenant: the payload names another tenant than its subject")
+        receipt = _receipt(note, tenant)
+        try:
+            with outages_as_store_unavailable():
+                claim = await self._inbox.claim(receipt)
+            return await self._answer(claim, note, source_of_note(note, tenant, receipt.published_at))
+        except StoreUnavailable:
+            return refuse("store", "the database did not answer; save it again with the same event id")
+        except ClaimLost:
+            return refuse("in_work", "another writer took it over; save it again with the same event id")
+
+    async def _answer(self, claim: Claim | Leased | Settled, note: WriteMemory, source: Source) -> SaveReply:
+        match claim:
+            case Leased(seconds_left=seconds):
+                return refuse("in_work", f"it is being written; ask again in {seconds:.0f} s")
+            case Settled(is_conflict=True):
+                return refuse("conflict", "another note has this event id; the first one stands")
+            case Settled():
+                return await self._answer_settled(source)
+            case Claim():
+                return await self._write(claim, note, source)
+
+    async def _write(self, claim: Claim, note: WriteMemory, source: Source) -> SaveReply:
+        try:
+            result = await self._service.keep(source, draft_note(note), claim)
+        except GateUnavailable:
+            return await self._give_back(claim, "gate")
+        except EmbedderUnavailable:
+            return await self._give_back(claim, "embedder")
+        return _stored(result) if isinstance(result, Kept) else _refused(result)
+
+    async def _give_back(self, claim: Claim, reason: SaveRefusal) -> SaveReply:
+        await self._inbox.release(claim)
+        return refuse(reason, f"the {reason} did not answer; save it again with the same event id")
+
+    async def _answer_settled(self, source: Source) -> SaveReply:
+        kept = await self._store.find_kept(source)
+        return _stored(kept) if kept else _refused(await self._store.get_outcome(source))
+
+
+def refuse(error: SaveRefusal, reason: str) -> SaveReply:
+    return SaveReply(error=error, reason=reason)
+
+
+def _stored(kept: Kept) -> SaveReply:
+    return SaveReply(id=str(kept.id), created_at=kept.created_at)
+
+
+def _refused(outcome: Outcome) -> SaveReply:
+    if outcome.patterns:
+        reason = "the memory gate found a pattern of prompt injection; reword the note"
+        return SaveReply(error="matched", reason=reason, patterns=list(outcome.patterns))
+    return refuse("incomplete", "the memory gate could not scan the whole note; save it later with a new event id")
+
+
+def _receipt(note: WriteMemory, tenant: str) -> Receipt:
+    return Receipt(
+        tenant=tenant,
+        schema_name=MEMORY_WRITE,
+        event_id=note.event_id,
+        payload_sha256=payload_hash(note.model_dump_json(by_alias=True).encode()),
+        stream=MEMORY_SAVE,
+        stream_sequence=0,
+        published_at=datetime.now(UTC),
+        run_id=note.run_id,
+        repository=note.repository,
+    )
