@@ -20,7 +20,7 @@ class Diagnosis:
     effect: Finding | None = None
 
     def render(self) -> str:
-        told = [self.cause.render()] if self.cause else []
+        told = [self.cause.render().rstrip(".")] if self.cause else []
         told += [clip(self.effect.render(), EFFECT_CHARS_MAX)] if self.effect else []
         said = ": ".join(filter(None, (f"{self.kind.words} ({self.kind.name})", "; ".join(told))))
         return said if said.endswith((".", "…")) else f"{said}."

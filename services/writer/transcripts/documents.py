@@ -7,9 +7,6 @@ import ijson
 
 from services.writer.transcripts.shapes import JsonObject, as_object, parse_json
 
-DEPTH_MAX = 200
-"""A document nested deeper is read no further."""
-
 
 def read_lines(chunks: Iterator[bytes]) -> Iterator[str]:
     rest: list[bytes] = []
@@ -48,8 +45,6 @@ def _located(chunks: Iterator[bytes]) -> Iterator[tuple[int, str, object]]:
         depth -= event.startswith("end_")
         yield depth, event, value
         depth += event.startswith("start_")
-        if depth > DEPTH_MAX:
-            return
 
 
 def _build_items(located: Iterator[tuple[int, str, object]], key: str | None) -> Iterator[JsonObject]:

@@ -86,7 +86,7 @@ class Session:
                 self.writes[file] = self.writes.pop(file, 0) + 1
 
     def _failed_command(self, call: ToolCall, result: ToolResult) -> Finding:
-        command = self._clean(keep_head(call.input.strip(), KIND_CHARS_MAX))
+        command = keep_head(self._clean(call.input).strip(), KIND_CHARS_MAX)
         return Finding(command, keep_tail(self._clean(result.text).strip(), KIND_CHARS_MAX))
 
     def _failed_tool(self, call: ToolCall, result: ToolResult) -> Finding:

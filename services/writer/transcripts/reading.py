@@ -1,5 +1,7 @@
 """Which transcripts of a run are read: its implementer's newest, chosen newest first and read oldest first.
 
+The run is over, so a transcript that does not say when it was closed counts as closed, before those that do.
+
 A transcript with a part that fails its check gives nothing at all; one that is cut short gives what it holds.
 """
 
@@ -51,8 +53,8 @@ def _read_session(transcript: Transcript, parts: PartReader, clean: Clean, deadl
 
 
 def choose(transcripts: Iterable[Transcript]) -> list[Transcript]:
-    """The newest closed sessions of the implementer, oldest first; of a retried one the last try alone."""
-    closed = [one for one in transcripts if one.closed_at and is_implementer(one.activity_type)]
+    """The newest sessions of the implementer, oldest first; of a retried one the last try alone."""
+    closed = [one for one in transcripts if is_implementer(one.activity_type)]
     last_tries: dict[object, Transcript] = {}
     for number, transcript in enumerate(closed):
         # Without a recording id nothing says that two transcripts are tries of one session.

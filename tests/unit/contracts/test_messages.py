@@ -100,3 +100,11 @@ def test_a_tenant_cannot_be_a_foreign_subject(tenant: str) -> None:
 @pytest.mark.parametrize("tenant", ["default", "acme"])
 def test_the_tenant_is_read_back_from_the_subject(tenant: str) -> None:
     assert tenant_of(subject_for("run.finished", tenant), "run.finished") == tenant
+
+
+def test_a_transcript_with_a_part_that_cannot_be_read_is_dropped_whole() -> None:
+    parts = [{"data": "YQ=="}, {"encoding": "brotli", "data": "Yg=="}]
+    whole = {"id": "whole", "format": "claude-code-jsonl", "parts": parts[:1]}
+    holed = {"id": "holed", "format": "claude-code-jsonl", "parts": parts}
+    run = build_message(RunFinished, {**REQUIRED, "transcripts": [holed, whole]})
+    assert [transcript.id for transcript in run.transcripts] == ["whole"]

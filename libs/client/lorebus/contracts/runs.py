@@ -164,7 +164,8 @@ class Transcript(Message):
     attempt: int = 1
     closed_at: datetime | None = None
     format: Text
-    parts: ReadableItems[TranscriptPart] = Field(default_factory=list[TranscriptPart])
+    parts: list[TranscriptPart] = Field(default_factory=list[TranscriptPart])
+    """All or nothing: a transcript with a hole would be read as if it were whole."""
 
 
 def default_event_id(fields: Mapping[str, Any]) -> str:

@@ -104,3 +104,11 @@ def test_long_lines_are_not_searched_again_and_again():
     assert len(groups("codex-rollout-jsonl", lines(patch))[0]) == 1
     step = {"action": "edit 1:1", "observation": "[File: " * 300_000}
     assert len(groups("swe-agent-traj", json.dumps({"trajectory": [step]}).encode())) == 1
+
+
+def test_arguments_nested_out_of_measure_do_no_harm():
+    deep = b"[" * 200_000 + b"]" * 200_000
+    action = b'{"action": "browse", "id": 1, "args": {"x": ' + deep + b"}}"
+    assert texts("openhands-events", b"[" + action + b', {"observation": "error", "cause": 1, "content": "no"}]') == [
+        "browse: no"
+    ]

@@ -206,3 +206,32 @@ def test_dropping_the_last_entry_of_a_transcript_drops_its_citation():
     kept = digest.without({ids["make\n→ no"], ids["done"]})
     assert (kept.transcript_ids, list(kept.entries().values())) == (("one",), ["only\n→ here"])
     assert kept.without(kept.entries()).is_empty
+
+
+def small_digest() -> Digest:
+    return Digest(
+        failed_tools=(Entry("Read: no such file", ("one",)),),
+        failed_commands=(Entry("make\n→ Error 2", ("one", "two")),),
+        final_notes=(Entry("Done.", ("three",)),),
+    )
+
+
+def test_the_model_reads_the_kinds_that_hold_something():
+    assert small_digest().render() == {
+        "failedTools": ["Read: no such file"],
+        "failedCommands": ["make\n→ Error 2"],
+        "finalNotes": ["Done."],
+    }
+
+
+def test_a_lesson_cites_the_transcripts_and_how_much_they_gave():
+    assert small_digest().citation() == {
+        "ids": ["one", "two", "three"],
+        "failed_tools": 1,
+        "failed_commands": 1,
+        "churned_files": 0,
+    }
+
+
+def test_the_transcripts_of_some_entries_can_be_named():
+    assert small_digest().only({"failed_commands-0"}).transcript_ids == ("one", "two")

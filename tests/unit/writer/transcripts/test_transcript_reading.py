@@ -36,8 +36,9 @@ def test_a_time_without_an_offset_is_read_as_utc():
     assert chosen(closed(2), transcript(id="naive", closed_at="2026-01-01T00:00:00")) == ["naive", "day 2"]
 
 
-def test_an_open_transcript_is_not_read():
-    assert chosen(closed(1), transcript(id="open", closed_at=None)) == ["day 1"]
+def test_without_a_time_a_transcript_of_a_finished_run_counts_before_those_that_have_one():
+    assert chosen(closed(1), transcript(id="open", closed_at=None)) == ["open", "day 1"]
+    assert chosen(*map(closed, (1, 2, 3)), transcript(id="open", closed_at=None)) == ["day 1", "day 2", "day 3"]
 
 
 IMPLEMENTERS = """executeImplementation executeCIFixImplementation executeReviewFixImplementation resolveMergeConflict
@@ -138,7 +139,7 @@ def filler(length: int) -> bytes:
 
 def test_reading_stops_at_the_part_that_would_pass_the_bound():
     first, second = note("first"), note("second")
-    exact = [part(first), part(filler(READ_BYTES_MAX - len(first)), "gzip")]
+    exact = [part(filler(READ_BYTES_MAX - len(first)), "gzip"), part(first)]
     assert list(digest_of(transcript(parts=exact)).entries().values()) == ["first"]
     past = [part(first), part(filler(READ_BYTES_MAX - len(first)) + second, "gzip"), part(note("third"))]
     assert list(digest_of(transcript(parts=past)).entries().values()) == ["first"]
