@@ -19,7 +19,8 @@ for _name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
     logging.getLogger(_name).disabled = True
 for _name in ("openai", "httpx", "httpx2", "httpcore", "aiohttp"):
     logging.getLogger(_name).setLevel(logging.WARNING)
-# pydantic quotes the answer when LiteLLM's types do not fit it.
+# pydantic complains of LiteLLM's types, and quotes the answer when they do not fit it.
+warnings.filterwarnings("ignore", message="Item .* on TypedDict class .* is using the `ReadOnly` qualifier")
 warnings.filterwarnings("ignore", message="Pydantic serializer warnings")
 
 litellm.suppress_debug_info = True
