@@ -38,8 +38,8 @@ from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
 from libs.common.domain.relevance import Candidate, Gate, Ranked, gate_of_setting, rank_items, recall_items
-from services.writer.evidence import build_evidence, skip_reason
-from services.writer.lesson import Lesson, write_lesson
+from services.writer.evidence.collection import build_evidence, skip_reason
+from services.writer.wording.lesson import Lesson, write_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("LOREBUS_SHARED", ROOT.parent / "shared"))

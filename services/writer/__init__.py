@@ -1,5 +1,6 @@
-"""writer: turns a finished run into one lesson.
+"""writer: turns a finished run into one lesson, and keeps the notes of steps that need no model.
 
-consumes run.finished · asks gate.screen · writes scopes, gate_verdicts, memory_items, memory_vectors,
-memory_terms, scope_terms, embedding_models (the first start), inbox, outbox, dead_letters
+consumes run.finished, memory.write · answers memory.save, evidence.put · asks gate.screen, a language model if one is
+set · writes scopes, gate_verdicts, memory_items, memory_vectors, memory_terms, scope_terms, embedding_models (the first
+start), evidence_parts, model_answers, model_spend, model_holds, inbox, outbox, dead_letters
 """

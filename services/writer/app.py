@@ -23,8 +23,8 @@ from libs.common.language_model.metered import MeteredModel
 from libs.common.language_model.spending import Spending
 from libs.common.run import Program, Resources, Service
 from services.writer.digesting import Digesting
-from services.writer.distiller import ModelDistiller
 from services.writer.drafting import Drafting
+from services.writer.model.distiller import ModelDistiller
 from services.writer.parts import Parts
 from services.writer.putting import Putting
 from services.writer.saving import Saving

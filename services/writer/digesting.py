@@ -24,7 +24,7 @@ from libs.common.domain.setting_cascade import Owner
 from libs.common.domain.setting_keys import LESSON_TRANSCRIPT_EVIDENCE
 from libs.common.errors import GateUnavailable, StoreUnavailable
 from libs.common.gate_client import GateClient, Screening
-from services.writer.cleaning import clean_text
+from services.writer.evidence.cleaning import clean_text
 from services.writer.parts import Parts
 from services.writer.rules import Source
 from services.writer.transcripts.deadline import Deadline, DigestTimedOut

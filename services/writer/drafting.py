@@ -12,13 +12,13 @@ from lorebus.contracts.events import AttemptHistoryUnavailable, MemoryEvent
 from lorebus.contracts.runs import RunFinished
 
 from libs.common.errors import ModelUnavailable
-from services.writer.cleaning import clean_run
 from services.writer.digesting import Digesting
-from services.writer.distiller import ModelDistiller, ModelLesson
-from services.writer.evidence import Evidence, build_evidence, skip_reason
-from services.writer.lesson import write_lesson
-from services.writer.prompt import build_user_message
+from services.writer.evidence.cleaning import clean_run
+from services.writer.evidence.collection import Evidence, build_evidence, skip_reason
+from services.writer.model.distiller import ModelDistiller, ModelLesson
+from services.writer.model.prompt import build_user_message
 from services.writer.rules import Draft, Skip, Source, draft_lesson, draft_model_lesson, mark_fallback
+from services.writer.wording.lesson import write_lesson
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,11 @@ from lorebus.contracts.subjects import MEMORY_WRITE, RUN_FINISHED
 from libs.common.domain.lexical import tokenize
 from libs.common.domain.memory import screened_text
 from libs.common.domain.strings import find_strings
-from services.writer.answer import WordedLesson
-from services.writer.cleaning import clean_note
-from services.writer.evidence import Evidence
-from services.writer.lesson import Lesson
-from services.writer.note import build_note
+from services.writer.evidence.cleaning import clean_note
+from services.writer.evidence.collection import Evidence
+from services.writer.model.answer import WordedLesson
+from services.writer.wording.lesson import Lesson
+from services.writer.wording.note import build_note
 
 AGENT_KEY = "commitToMemory"
 MODEL_FREE_WRITERS = frozenset({"mergeConflictResolver", "shellStep"})

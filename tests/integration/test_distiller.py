@@ -25,9 +25,9 @@ from libs.common.language_model.retrying import Retrying
 from libs.common.language_model.spending import Spending
 from libs.common.schema import model_answers, model_spend
 from libs.common.settings import CommonSettings
-from services.writer.distiller import SHOWN_CHARS_MAX, ModelDistiller, ModelLesson, WithoutModel
-from services.writer.evidence import build_evidence
-from services.writer.prompt import build_user_message, load_instructions
+from services.writer.evidence.collection import build_evidence
+from services.writer.model.distiller import SHOWN_CHARS_MAX, ModelDistiller, ModelLesson, WithoutModel
+from services.writer.model.prompt import build_user_message, load_instructions
 
 pytestmark = pytest.mark.skipif(find_spec("litellm") is None, reason="the extra llm is not installed")
 

@@ -224,7 +224,7 @@ async def test_without_a_model_none_is_opened_and_nothing_imported() -> None:
     assert await open_language_model(CommonSettings()) is None
     script = (
         "import asyncio, sys; from libs.common.language_model.choose import open_language_model;"
-        "from libs.common.settings import CommonSettings; import services.writer.distiller;"
+        "from libs.common.settings import CommonSettings; import services.writer.model.distiller;"
         "asyncio.run(open_language_model(CommonSettings())); sys.exit('litellm' in sys.modules)"
     )
     process = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", script], check=False)

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from lorebus.contracts.envelope import parse_message
+from lorebus.contracts.envelope import build_message, parse_message
 from lorebus.contracts.recall import RecallRequest
 from lorebus.contracts.runs import RunFinished
 from lorebus.contracts.subjects import event_subject, subject_for, tenant_of
@@ -106,5 +106,5 @@ def test_a_transcript_with_a_part_that_cannot_be_read_is_dropped_whole() -> None
     parts = [{"data": "YQ=="}, {"encoding": "brotli", "data": "Yg=="}]
     whole = {"id": "whole", "format": "claude-code-jsonl", "parts": parts[:1]}
     holed = {"id": "holed", "format": "claude-code-jsonl", "parts": parts}
-    run = build_message(RunFinished, {**REQUIRED, "transcripts": [holed, whole]})
+    run = build_message(RunFinished, {**RUN, "transcripts": [holed, whole]})
     assert [transcript.id for transcript in run.transcripts] == ["whole"]

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from libs.common.language_model.port import ANSWER_CHARS_MAX
-from services.writer.answer import (
+from services.writer.model.answer import (
     METADATA_BYTES_MAX,
     METADATA_KEYS_MAX,
     Unreadable,
@@ -13,7 +13,7 @@ from services.writer.answer import (
     keep_metadata,
     read_answer,
 )
-from services.writer.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX
+from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX
 
 FIELDS = {
     "failure_type": "CI_FAILURE",

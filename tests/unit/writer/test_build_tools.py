@@ -7,13 +7,13 @@ files and packages with invented names.
 import pytest
 
 from libs.common.domain.log_lines import read_log
-from services.writer.extractors.catalogue import CAUSES
-from services.writer.extractors.finding import Extractor, steady
-from services.writer.extractors.limits import find_memory, find_network, find_timeout
-from services.writer.extractors.lint import find_lint
-from services.writer.extractors.native import find_native
-from services.writer.extractors.packages import find_packages
-from services.writer.extractors.step import find_step
+from services.writer.wording.extractors.catalogue import CAUSES
+from services.writer.wording.extractors.finding import Extractor, steady
+from services.writer.wording.extractors.limits import find_memory, find_network, find_timeout
+from services.writer.wording.extractors.lint import find_lint
+from services.writer.wording.extractors.native import find_native
+from services.writer.wording.extractors.packages import find_packages
+from services.writer.wording.extractors.step import find_step
 
 CASES: list[tuple[str, Extractor, str, str]] = [
     (

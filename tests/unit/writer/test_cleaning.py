@@ -4,7 +4,7 @@ from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 
 from libs.common.domain.fence import FencedItem, render_block
-from services.writer.cleaning import clean_note, clean_run, clean_text
+from services.writer.evidence.cleaning import clean_note, clean_run, clean_text
 
 TOKEN = "ghp_hTu7Q1xSRiQxUhwmPFo9Qjs1pt0uTG4QUanL"
 BLOCK = render_block([FencedItem("0199c2d4-5a1e-7c60-9a51-3f6f0b6f2a11", "Pin the base image.", "CI_FAILURE")])

@@ -5,10 +5,10 @@ import sys
 import pytest
 
 from libs.common.domain.log_lines import read_log
-from services.writer.extractors.catalogue import CAUSES
-from services.writer.extractors.diagnosis import Diagnosis, diagnose
-from services.writer.extractors.finding import Form
-from services.writer.failure import get_kind
+from services.writer.wording.extractors.catalogue import CAUSES
+from services.writer.wording.extractors.diagnosis import Diagnosis, diagnose
+from services.writer.wording.extractors.finding import Form
+from services.writer.wording.failure import get_kind
 
 # cmusatyalab/openface: an assertion fails since a program that the test starts cannot import a module.
 OPENFACE = """FAIL: tests.openface_demo_tests.test_classification_demo_pretrained

@@ -6,8 +6,8 @@ import pytest
 from lorebus.contracts.envelope import parse_message
 from lorebus.contracts.runs import RunFinished
 
-from services.writer.bounds import TEXT_CHARS_MAX
-from services.writer.evidence import FILES_MAX, build_evidence, citation, skip_reason
+from services.writer.evidence.bounds import TEXT_CHARS_MAX
+from services.writer.evidence.collection import FILES_MAX, build_evidence, citation, skip_reason
 
 SHARED = Path(os.environ.get("LOREBUS_SHARED", Path(__file__).parents[4] / "shared"))
 

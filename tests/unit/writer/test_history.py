@@ -4,9 +4,9 @@ from typing import Any
 
 from lorebus.contracts.runs import RunFinished
 
-from services.writer.bounds import TEXT_CHARS_MAX
-from services.writer.evidence import build_evidence, citation
-from services.writer.history import ENTRY_CHARS_MAX, ROWS_MAX, History, build_history
+from services.writer.evidence.bounds import TEXT_CHARS_MAX
+from services.writer.evidence.collection import build_evidence, citation
+from services.writer.evidence.history import ENTRY_CHARS_MAX, ROWS_MAX, History, build_history
 
 
 def run(*attempts: Any, outcome: str = "MERGED", **fields: Any) -> RunFinished:

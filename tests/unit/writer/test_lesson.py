@@ -4,10 +4,10 @@ from typing import Any
 import pytest
 from lorebus.contracts.runs import RunFinished
 
-from services.writer.account import INDEX_CHARS_MAX
-from services.writer.evidence import build_evidence
-from services.writer.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, Lesson, write_lesson
+from services.writer.evidence.collection import build_evidence
 from services.writer.transcripts.digest import Digest, Entry
+from services.writer.wording.account import INDEX_CHARS_MAX
+from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, Lesson, write_lesson
 
 LOG = "\n".join(
     [

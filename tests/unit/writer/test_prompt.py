@@ -4,9 +4,9 @@ from typing import Any
 import pytest
 from lorebus.contracts.runs import OUTCOMES, RunFinished
 
-from services.writer.answer import ANSWER_SCHEMA
-from services.writer.evidence import build_evidence
-from services.writer.prompt import build_user_message, load_instructions
+from services.writer.evidence.collection import build_evidence
+from services.writer.model.answer import ANSWER_SCHEMA
+from services.writer.model.prompt import build_user_message, load_instructions
 
 OPEN, CLOSE = "<run_evidence>", "</run_evidence>"
 

@@ -11,8 +11,8 @@ from lorebus.contracts.envelope import parse_message
 from lorebus.contracts.runs import RunFinished
 
 from bench.pairs import pair_runs
-from services.writer.evidence import build_evidence, skip_reason
-from services.writer.lesson import SUMMARY_CHARS_MAX, Lesson, write_lesson
+from services.writer.evidence.collection import build_evidence, skip_reason
+from services.writer.wording.lesson import SUMMARY_CHARS_MAX, Lesson, write_lesson
 
 RIGHT_TYPE_MIN = 0.95
 ALIKE_MIN = 0.8

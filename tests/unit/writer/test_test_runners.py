@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from libs.common.domain.log_lines import read_log
-from services.writer.extractors.finding import Extractor
-from services.writer.extractors.go import find_go
-from services.writer.extractors.javascript import find_jest, find_mocha
-from services.writer.extractors.jvm import find_jvm
-from services.writer.extractors.python import find_pytest, find_unittest
-from services.writer.extractors.rust import find_rust
-from services.writer.extractors.suites import find_suites
+from services.writer.wording.extractors.finding import Extractor
+from services.writer.wording.extractors.go import find_go
+from services.writer.wording.extractors.javascript import find_jest, find_mocha
+from services.writer.wording.extractors.jvm import find_jvm
+from services.writer.wording.extractors.python import find_pytest, find_unittest
+from services.writer.wording.extractors.rust import find_rust
+from services.writer.wording.extractors.suites import find_suites
 
 CASES: list[tuple[str, Extractor, str, str]] = [
     (

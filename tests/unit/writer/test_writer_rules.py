@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 
-from services.writer.evidence import Evidence, build_evidence
-from services.writer.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, write_lesson
+from services.writer.evidence.collection import Evidence, build_evidence
 from services.writer.rules import (
     Draft,
     Rival,
@@ -23,6 +22,7 @@ from services.writer.rules import (
     source_of_run,
     supersede,
 )
+from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, write_lesson
 
 NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import takewhile
 
-from services.writer.extractors.finding import ERROR_CHARS_MAX, NAME_CHARS_MAX, Finding, clip, find_first, form
+from services.writer.wording.extractors.finding import ERROR_CHARS_MAX, NAME_CHARS_MAX, Finding, clip, find_first, form
 
 _KIND = "test assertion"
 _THROWN = r"^(?P<error>(?:Uncaught )?\w*(?:Error|Exception)\b.*?: .+|expect\(.+|Exceeded timeout .+|thrown: .+)"

@@ -8,11 +8,11 @@ from lorebus.contracts.runs import Ticket
 
 from libs.common.domain.log_forms import STRONG
 from libs.common.domain.log_lines import LogLine, is_log, last_lines, read_log, select_lines
-from services.writer.evidence import ChangeEvidence, OtherFailure
-from services.writer.extractors.diagnosis import diagnose
-from services.writer.failure import UNKNOWN
-from services.writer.history import History
+from services.writer.evidence.collection import ChangeEvidence, OtherFailure
+from services.writer.evidence.history import History
 from services.writer.transcripts.digest import Digest
+from services.writer.wording.extractors.diagnosis import diagnose
+from services.writer.wording.failure import UNKNOWN
 
 DETAIL_CHARS_MAX = 300
 TEXT_CHARS_MAX = 500

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.writer.extractors.finding import Finding, find_first, form
+from services.writer.wording.extractors.finding import Finding, find_first, form
 
 _FORMS = (
     form("npm", r"^npm (?:ERR!|error) (?P<what>\S+ \w[\w:-]*: `.+`)$", words="script {what} fails"),

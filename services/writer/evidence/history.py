@@ -10,9 +10,9 @@ from typing import Any
 
 from lorebus.contracts.runs import CiAttempt, ReviewAttempt, RunFinished
 
-from services.writer.attempts import in_time_order, last_tries
-from services.writer.bounds import TEXT_CHARS_MAX, keep_head, keep_tail
-from services.writer.rejection import render_rejection
+from services.writer.evidence.attempts import in_time_order, last_tries
+from services.writer.evidence.bounds import TEXT_CHARS_MAX, keep_head, keep_tail
+from services.writer.evidence.rejection import render_rejection
 
 ROWS_MAX = 60
 ENTRIES_MAX = 5

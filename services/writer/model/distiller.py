@@ -17,8 +17,8 @@ from libs.common.errors import ModelRefused, SpendingRefused
 from libs.common.language_model.answers import KeptAnswer, ModelAnswers
 from libs.common.language_model.metered import MeteredModel
 from libs.common.language_model.port import Message, Question
-from services.writer.answer import ANSWER_SCHEMA, Unreadable, WordedLesson, read_answer
-from services.writer.prompt import load_instructions
+from services.writer.model.answer import ANSWER_SCHEMA, Unreadable, WordedLesson, read_answer
+from services.writer.model.prompt import load_instructions
 
 PURPOSE = "lesson.1"
 """Another shape of what is kept gets another number."""

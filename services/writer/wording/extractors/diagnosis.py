@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from libs.common.domain.log_lines import LogLine
-from services.writer.extractors.catalogue import find_causes, find_effect
-from services.writer.extractors.finding import Finding, clip
-from services.writer.failure import UNKNOWN, FailureKind, find_kind, find_proof, get_kind, speaks_of
+from services.writer.wording.extractors.catalogue import find_causes, find_effect
+from services.writer.wording.extractors.finding import Finding, clip
+from services.writer.wording.failure import UNKNOWN, FailureKind, find_kind, find_proof, get_kind, speaks_of
 
 EFFECT_CHARS_MAX = 160
 _LEVEL = re.compile(r"^\W*(?:error|fatal)\b\W*", re.IGNORECASE)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from services.writer.extractors.finding import Finding, find_first, form
+from services.writer.wording.extractors.finding import Finding, find_first, form
 
 _KIND = "dependency resolution"
 _FORMS = (

@@ -5,7 +5,7 @@ from typing import Any
 
 from lorebus.contracts.memory import WriteMemory
 
-from services.writer.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, Lesson
+from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, Lesson
 
 METADATA_CHARS_MAX = 16_000
 """As JSON; of a longer object the members that no longer fit are left out, and counted."""

@@ -12,8 +12,8 @@ from typing import Any
 
 from lorebus.contracts.runs import Outcome, PullRequest, RunFinished, Ticket
 
-from services.writer.bounds import keep_head
-from services.writer.evidence import FILES_MAX, ChangeEvidence, Evidence, FileChange
+from services.writer.evidence.bounds import keep_head
+from services.writer.evidence.collection import FILES_MAX, ChangeEvidence, Evidence, FileChange
 
 LABEL_CHARS_MAX = 200
 
@@ -55,7 +55,7 @@ class Instructions:
 
 @cache
 def load_instructions() -> Instructions:
-    folder = files("services.writer").joinpath("prompts")
+    folder = files("services.writer.model").joinpath("prompts")
     return Instructions(
         *(folder.joinpath(f"{name}.md").read_text("utf-8").strip() for name in Instructions.__dataclass_fields__)
     )

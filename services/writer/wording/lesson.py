@@ -10,7 +10,8 @@ from typing import Any
 
 from lorebus.contracts.runs import Outcome, RunFinished
 
-from services.writer.account import (
+from services.writer.evidence.collection import ChangeEvidence, Evidence, citation
+from services.writer.wording.account import (
     INDEX_CHARS_MAX,
     Account,
     shorten,
@@ -20,7 +21,6 @@ from services.writer.account import (
     tell_rejection,
     tell_work,
 )
-from services.writer.evidence import ChangeEvidence, Evidence, citation
 
 SUMMARY_CHARS_MAX = 1_200
 RATIONALE_CHARS_MAX = 1_000

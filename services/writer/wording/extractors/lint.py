@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from services.writer.extractors.finding import ERROR_CHARS_MAX, Finding, clip, find_first, form
+from services.writer.wording.extractors.finding import ERROR_CHARS_MAX, Finding, clip, find_first, form
 
 _KIND = "lint"
 _FORMS = (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.writer.extractors.finding import Finding, find_first, form
+from services.writer.wording.extractors.finding import Finding, find_first, form
 
 _TEST, _COMPILE = "test assertion", "compile error"
 _THROWN = r"^(?P<error>(?:[\w$]+\.)+[\w$]*(?:Error|Exception|Failure)\b.*)"

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from services.writer.extractors.finding import Finding, find_first, form
+from services.writer.wording.extractors.finding import Finding, find_first, form
 
 _PLACE = r"^--> (?P<where>[^\s:]+):\d+"
 _FORMS = (

@@ -9,9 +9,9 @@ from typing import Any
 
 from lorebus.contracts.runs import Change, OtherAttempt, Outcome, RunFinished
 
-from services.writer.attempts import last_tries
-from services.writer.bounds import TEXT_CHARS_MAX, keep_head, keep_tail
-from services.writer.history import History, build_history, find_ci_failures, find_rejections
+from services.writer.evidence.attempts import last_tries
+from services.writer.evidence.bounds import TEXT_CHARS_MAX, keep_head, keep_tail
+from services.writer.evidence.history import History, build_history, find_ci_failures, find_rejections
 from services.writer.transcripts.digest import Digest
 
 FILES_MAX = 40

@@ -25,8 +25,8 @@ from pydantic import (
 from libs.common.domain.masking import mask_json, mask_text
 from libs.common.domain.strings import map_strings
 from libs.common.language_model.port import ANSWER_CHARS_MAX
-from services.writer.account import HIGH, LOW, MEDIUM
-from services.writer.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX
+from services.writer.wording.account import HIGH, LOW, MEDIUM
+from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX
 
 METADATA_KEYS_MAX = 20
 METADATA_BYTES_MAX = 4_096

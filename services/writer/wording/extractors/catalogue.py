@@ -6,18 +6,18 @@ network error and the named step come last: they also stand beside other failure
 
 from collections.abc import Sequence
 
-from services.writer.extractors.finding import Extractor, Finding
-from services.writer.extractors.go import find_go
-from services.writer.extractors.javascript import find_jest, find_mocha
-from services.writer.extractors.jvm import find_jvm
-from services.writer.extractors.limits import find_memory, find_network, find_timeout
-from services.writer.extractors.lint import find_lint
-from services.writer.extractors.native import find_native
-from services.writer.extractors.packages import find_packages
-from services.writer.extractors.python import find_pytest, find_unittest
-from services.writer.extractors.rust import find_rust
-from services.writer.extractors.step import find_step
-from services.writer.extractors.suites import find_suites
+from services.writer.wording.extractors.finding import Extractor, Finding
+from services.writer.wording.extractors.go import find_go
+from services.writer.wording.extractors.javascript import find_jest, find_mocha
+from services.writer.wording.extractors.jvm import find_jvm
+from services.writer.wording.extractors.limits import find_memory, find_network, find_timeout
+from services.writer.wording.extractors.lint import find_lint
+from services.writer.wording.extractors.native import find_native
+from services.writer.wording.extractors.packages import find_packages
+from services.writer.wording.extractors.python import find_pytest, find_unittest
+from services.writer.wording.extractors.rust import find_rust
+from services.writer.wording.extractors.step import find_step
+from services.writer.wording.extractors.suites import find_suites
 
 TESTS: tuple[Extractor, ...] = (
     find_pytest,

@@ -1,0 +1,1 @@
+"""The lesson in words, by rules: what failed, where and why."""
