@@ -132,7 +132,7 @@ class Lorebus:
         return await ask_recall(self.connection, self.tenant, fields)
 
     async def search(
-        self, query: str, *, repository: str, limit: int = 5, deadline_seconds: float = DEADLINE_SECONDS
+        self, query: str, *, repository: str, limit: int | None = None, deadline_seconds: float = DEADLINE_SECONDS
     ) -> SearchReply:
         """Lessons as an agent's tool lists them. Never fails, as recall."""
         fields = {"query": query, "repository": repository, "limit": limit}

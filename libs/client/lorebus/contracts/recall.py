@@ -85,8 +85,8 @@ class RecallReply(Message):
 class SearchRequest(Message):
     repository: Repository
     query: Text
-    limit: int = 5
-    """Clamped to 1-10."""
+    limit: int | None = None
+    """Clamped to 1-10; None: the setting."""
 
 
 class FoundLesson(Message):
