@@ -27,7 +27,7 @@ from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items,
 from libs.common.domain.setting_cascade import PLATFORM, Place
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import ServingModel, background_texts, open_model
-from libs.common.schema import gate_patterns, memory_items, memory_vectors, recall_log, scopes
+from libs.common.schema import gate_patterns, memory_items, memory_sources, memory_vectors, recall_log, scopes
 from libs.common.settings import CommonSettings
 from services.gate.app import PROGRAM as GATE
 from services.recall.app import PROGRAM as RECALL
@@ -240,6 +240,25 @@ async def test_explain_tells_where_a_lesson_came_from(installation: Installation
     assert (reply.lesson.status, reply.lesson.written_by) == ("active", "commitToMemory")
     assert reply.lesson.evidence["pull_requests"] == [{"number": 12, "head_sha": "abc"}]
     assert [lesson.id for lesson in reply.lesson.replaced] == [str(replaced.item_ids[0])]
+
+
+async def test_explain_lists_what_a_lesson_was_merged_from(installation: Installation, repository: str) -> None:
+    merged, source, elsewhere = [
+        (await installation.publish(ci_run(home, LOGS[log]))).item_ids[0]
+        for home, log in ((repository, "test"), (repository, "lint"), (f"{repository}-2", "lint"))
+    ]
+    async with installation.engine.begin() as connection:
+        await connection.execute(
+            sa.insert(memory_sources), [{"merged_id": merged, "source_id": id_} for id_ in (source, elsewhere)]
+        )
+        stamp = sa.update(memory_items).where(memory_items.c.id == source).values(consolidated_at=sa.func.now())
+        await connection.execute(stamp)
+    of_merged = await installation.memory.explain(str(merged), repository=repository)
+    of_source = await installation.memory.explain(str(source), repository=repository)
+    assert of_merged.lesson
+    assert of_source.lesson
+    assert [lesson.id for lesson in of_merged.lesson.merged_from] == [str(source)], "none of another repository"
+    assert of_source.lesson.status == "consolidated"
 
 
 async def test_explain_says_that_a_lesson_was_superseded(installation: Installation, repository: str) -> None:

@@ -7,7 +7,7 @@ from lorebus.contracts.envelope import parse_message
 from lorebus.contracts.runs import RunFinished
 
 from services.writer.evidence.bounds import TEXT_CHARS_MAX
-from services.writer.evidence.collection import FILES_MAX, build_evidence, citation, skip_reason
+from services.writer.evidence.collection import FILES_MAX, Evidence, build_evidence, citation, skip_reason
 
 SHARED = Path(os.environ.get("LOREBUS_SHARED", Path(__file__).parents[4] / "shared"))
 
@@ -104,6 +104,16 @@ def test_forty_files_are_kept_and_the_rest_counted():
     assert [len(change.files), change.files_omitted] == [FILES_MAX, 10_000 - FILES_MAX]
     assert change.implementation_notes
     assert len(change.implementation_notes) < TEXT_CHARS_MAX + 50
+
+
+def test_forty_five_files_leave_forty_and_five_omitted():
+    change = build_evidence(run(change={"files": [{"path": f"{n}.py"} for n in range(45)]})).change
+    assert change
+    assert ([file.path for file in change.files], change.files_omitted) == ([f"{n}.py" for n in range(40)], 5)
+
+
+def test_a_run_that_left_no_evidence_is_read_by_its_outcome_alone():
+    assert build_evidence(run("COMPLETED")) == Evidence("COMPLETED")
 
 
 def test_a_change_without_a_list_of_files_is_left_out():

@@ -1,6 +1,7 @@
 """What the writer decides."""
 
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import permutations
 from uuid import UUID
 
@@ -11,12 +12,15 @@ from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 
 from services.writer.evidence.collection import Evidence, build_evidence
+from services.writer.model.answer import WordedLesson
 from services.writer.rules import (
     Draft,
     Rival,
     draft_lesson,
+    draft_model_lesson,
     draft_note,
     evidence_time,
+    mark_fallback,
     origin_tier,
     source_of_note,
     source_of_run,
@@ -49,6 +53,29 @@ def test_a_run_becomes_a_draft_with_the_words_that_find_it() -> None:
     draft = draft_of(run_of(attempts=[{"kind": "ci", "log_tail": "Error: Cannot find module 'left-pad'\nexit 1"}]))
     assert {"left", "pad", "modul"} & set(draft.terms)
     assert draft.texts()["lesson"] == f"{draft.lesson.summary}\n\n{draft.lesson.rationale}"
+
+
+def test_the_recorded_outcome_and_evidence_beat_the_models() -> None:
+    written = draft_of(run_of(attempts=[{"kind": "ci", "log_tail": "Error: no module 'left-pad'\nexit 1"}]))
+    told = {"tool": "npm", "outcome": "MERGED", "evidence": {"quote": "all is well"}}
+    worded = WordedLesson("npm needs left-pad.", "The log.", "CI_FAILURE", 0.9, told)
+    draft = draft_model_lesson(written, worded, "openai/x", Decimal("0.01"))
+    assert draft.lesson.metadata == {"tool": "npm"} | written.lesson.metadata
+    assert (draft.lesson.summary, draft.lesson.confidence) == ("npm needs left-pad.", 0.9)
+    assert set(written.terms) - set(draft.terms) != set(written.terms), "the evidence still finds it"
+
+
+def test_what_a_model_worded_ranks_below_the_systems_own_word() -> None:
+    written = draft_of(run_of(attempts=[{"kind": "ci", "log_tail": "Error: no\nexit 1"}]))
+    worded = WordedLesson("It fails.", "The log.", None, 0.3)
+    assert (written.origin_tier, draft_model_lesson(written, worded, "openai/x", None).origin_tier) == (2, 1)
+
+
+def test_a_lesson_of_the_rules_that_stands_in_for_a_model_says_why() -> None:
+    written = draft_of(run_of(attempts=[{"kind": "ci", "log_tail": "Error: no\nexit 1"}]))
+    marked = mark_fallback(written, "spending_refused", Decimal("0.002"))
+    assert marked.lesson.metadata == written.lesson.metadata | {"writer": "extractive", "fallback": "spending_refused"}
+    assert (marked.lesson.summary, marked.cost_usd) == (written.lesson.summary, Decimal("0.002"))
 
 
 def test_the_gate_sees_every_text_that_will_be_stored() -> None:
