@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any, cast
 
 import typer
 from lorebus import ExplainedLesson, Lorebus
@@ -58,14 +58,23 @@ def render_lesson(lesson: ExplainedLesson) -> Panel:
         "outcome": lesson.outcome,
         "written by": lesson.written_by,
         "created": f"{lesson.created_at:%Y-%m-%d %H:%M}",
-        **lesson.evidence,
+        **{name: _render_value(value) for name, value in lesson.evidence.items()},
     }
     parts: list[RenderableType] = [plain(lesson.summary, "bold"), Text(), plain(lesson.rationale), Text()]
-    parts += [
-        Text.assemble(plain(f"{name}  ", "dim"), plain(value)) for name, value in facts.items() if value is not None
-    ]
+    known = {name: value for name, value in facts.items() if value not in (None, "")}
+    parts += [Text.assemble(plain(f"{name}  ", "dim"), plain(value)) for name, value in known.items()]
     parts += _render_related("merged from", lesson.merged_from) + _render_related("replaced", lesson.replaced)
     return Panel(Group(*parts), title=plain(f"{lesson.repository} · lesson {lesson.id}"), title_align="left")
+
+
+def _render_value(value: Any) -> str:
+    """`{"number": 3, "head_sha": "abc"}` as `number 3, head_sha abc`; what is empty says nothing."""
+    if isinstance(value, dict):
+        parts = {name: _render_value(part) for name, part in cast("dict[str, Any]", value).items()}
+        return ", ".join(f"{name} {part}" for name, part in parts.items() if part)
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_render_value, cast("list[Any]", value))))
+    return "" if value is None else str(value)
 
 
 def _render_related(name: str, lessons: Sequence[RelatedLesson]) -> list[Text]:

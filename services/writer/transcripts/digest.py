@@ -9,6 +9,9 @@ from services.writer.transcripts.findings import KIND_CHARS_MAX, Finding, Findin
 Found = Sequence[tuple[Finding, tuple[str, ...]]]
 Keep = Callable[[str, int], str]
 
+COMMAND_LINK = "\n→ "
+"""Between a failed command and the end of its output."""
+
 DEED_PART = 3
 """A deed may take one part in three of its entry, and what the outcome leaves."""
 
@@ -80,7 +83,7 @@ def _keep(kind: str, entries: tuple[Entry, ...], dropped: Collection[str]) -> tu
 def render_digest(findings: Findings) -> Digest:
     return Digest(
         failed_tools=_render_kind(findings.failed_tools.items(), ": ", keep_head),
-        failed_commands=_render_kind(findings.failed_commands.items(), "\n→ ", keep_tail),
+        failed_commands=_render_kind(findings.failed_commands.items(), COMMAND_LINK, keep_tail),
         churned_files=_render_kind(findings.churned_files.items(), ": ", keep_head),
         final_notes=_render_kind(findings.final_notes.items(), "", keep_head),
     )

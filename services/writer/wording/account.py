@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from lorebus.contracts.runs import Ticket
 
 from libs.common.domain.log_forms import STRONG
-from libs.common.domain.log_lines import LogLine, is_log, last_lines, read_log, select_lines
+from libs.common.domain.log_lines import LogLine, clean_line, is_log, last_lines, read_log, select_lines
 from services.writer.evidence.collection import ChangeEvidence, OtherFailure
 from services.writer.evidence.history import History
-from services.writer.transcripts.digest import Digest
+from services.writer.transcripts.digest import COMMAND_LINK, Digest
 from services.writer.wording.extractors.diagnosis import diagnose
+from services.writer.wording.extractors.finding import steady
 from services.writer.wording.failure import UNKNOWN
 
 DETAIL_CHARS_MAX = 300
@@ -20,6 +21,7 @@ INDEX_CHARS_MAX = 4_000
 SHOWN_CHARS_MAX = 800
 LAST_LINES = 5
 COMMANDS_MAX = 2
+COMMAND_OUTPUT_CHARS_MAX = 160
 HIGH, MEDIUM, LOW = 0.9, 0.6, 0.3
 
 _LABELS = re.compile(r"^\[([^\]]*)\] (?:\[([^\]]*)\] )?")
@@ -135,10 +137,16 @@ def tell_work(ticket: Ticket | None, change: ChangeEvidence | None, digest: Dige
 
 
 def _tell_commands(digest: Digest) -> list[str]:
-    """The latest failed commands, each in one line without what changes from run to run."""
-    entries = digest.failed_commands[-COMMANDS_MAX:]
-    texts = (" ".join(line.text for line in read_log(entry.text)) for entry in entries)
-    return [f"Failed on the way: {shorten(text, DETAIL_CHARS_MAX)}" for text in texts]
+    """The latest failed commands, each once and in one line, without what changes from run to run."""
+    parted = [entry.text.partition(COMMAND_LINK) for entry in digest.failed_commands]
+    outputs = {command: output for command, _, output in parted}
+    told = [_tell_command(command, output) for command, output in outputs.items()]
+    return [f"Failed on the way: {text}" for text in told[-COMMANDS_MAX:]]
+
+
+def _tell_command(command: str, output: str) -> str:
+    said = " ".join(line.text for line in select_lines(read_log(output), COMMAND_OUTPUT_CHARS_MAX))
+    return steady(shorten(f"{clean_line(command)} → {said}" if said else command, DETAIL_CHARS_MAX))
 
 
 def tell_history(history: History) -> str:
