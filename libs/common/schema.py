@@ -103,6 +103,8 @@ memory_items = sa.Table(
     sa.Column("verdict", sa.Text, nullable=False, server_default="clean"),
     sa.Column("evidence_at", Timestamp, nullable=False),
     sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("held_at", Timestamp),
+    sa.Column("held_patterns", ARRAY(sa.Text), nullable=False, server_default=_no_list),
     sa.Column("consolidated_at", Timestamp),
     sa.Column("superseded_at", Timestamp),
     sa.Column("superseded_by_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="SET NULL")),
@@ -127,6 +129,8 @@ memory_items = sa.Table(
     sa.Index("memory_items_scope_id_created_at_idx", "scope_id", sa.text("created_at desc")),
     sa.Index("memory_items_tenant_run_id_idx", "tenant", "run_id"),
     sa.Index("memory_items_superseded_by_id_idx", "superseded_by_id"),
+    sa.Index("memory_items_pattern_set_idx", "pattern_set", "id"),
+    sa.Index("memory_items_held_idx", "tenant", "held_at", postgresql_where=sa.text("held_at is not null")),
     comment="A memory: what is recalled, why, and where it came from. No row without a clean verdict on its text",
 )
 
@@ -139,6 +143,7 @@ memory_vectors = sa.Table(
     sa.Column("active", sa.Boolean, nullable=False),
     sa.Column("created_at", Timestamp, nullable=False),
     sa.Column("terms_total", sa.SmallInteger, nullable=False),
+    sa.Column("origin_tier", sa.SmallInteger, nullable=False),
     sa.Column("embedding", HalfVector, nullable=False),
     sa.CheckConstraint("abs(l2_norm(embedding) - 1) < 0.01", name="unit_length"),
     sa.Index(
@@ -146,10 +151,10 @@ memory_vectors = sa.Table(
         "scope_id",
         "model_id",
         "item_id",
-        postgresql_include=["created_at", "terms_total", "embedding"],
+        postgresql_include=["created_at", "terms_total", "origin_tier", "embedding"],
         postgresql_where=sa.text("active"),
     ),
-    comment="What a scan of a scope reads, index-only: unit vectors by (item, model), age and length",
+    comment="What a scan of a scope reads, index-only: unit vectors by (item, model), age, length and tier",
 )
 
 memory_terms = sa.Table(
@@ -254,12 +259,35 @@ gate_patterns = sa.Table(
     sa.Column("label", sa.Text, primary_key=True),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("flags", sa.Text, nullable=False, server_default=""),
+    sa.Column("severity", sa.Text, nullable=False, server_default="block"),
     sa.Column("must_match", ARRAY(sa.Text), nullable=False),
     sa.Column("must_not_match", ARRAY(sa.Text), nullable=False),
     sa.Column("is_built_in", sa.Boolean, nullable=False),
     sa.Column("is_active", sa.Boolean, nullable=False, server_default=sa.true()),
     sa.Column("updated_at", Timestamp, nullable=False, server_default=_now),
+    sa.CheckConstraint("severity in ('block', 'watch')", name="severity"),
     comment="What the gate looks for, each with examples that prove it",
+)
+
+gate_findings = sa.Table(
+    "gate_findings",
+    metadata,
+    sa.Column("item_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("pattern_set", sa.Text, nullable=False),
+    sa.Column("patterns", ARRAY(sa.Text), nullable=False),
+    sa.Column("found_at", Timestamp, nullable=False, server_default=_now),
+    sa.Index("gate_findings_tenant_idx", "tenant", "found_at"),
+    comment="Stored items that a later pattern set matches: kept, never recalled, listed for administrators",
+)
+
+origin_quarantines = sa.Table(
+    "origin_quarantines",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("origin", sa.Text, primary_key=True),
+    sa.Column("until", Timestamp, nullable=False),
+    comment="Who was refused too often, and until when nothing of theirs is taken",
 )
 
 audit = sa.Table(

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
@@ -33,6 +33,10 @@ class PatternRejected(ValueError):
     """A pattern that must not go live; the message names the label and the reason, never a scanned text."""
 
 
+Severity = Literal["block", "watch"]
+"""`block` refuses; `watch` refuses nothing and lowers the trust."""
+
+
 class Regex(Protocol):
     """The part of a compiled RE2 expression that the gate uses."""
 
@@ -49,6 +53,7 @@ class Pattern:
     flags: str = ""
     must_match: tuple[str, ...] = ()
     must_not_match: tuple[str, ...] = ()
+    severity: Severity = "block"
 
     @property
     def key(self) -> str:
@@ -167,7 +172,7 @@ def parse_patterns(toml_text: str) -> tuple[Pattern, ...]:
 
 
 def _build_pattern(row: dict[str, object]) -> Pattern:
-    unknown = sorted(set(row) - {"label", "source", "flags", "must_match", "must_not_match"})
+    unknown = sorted(set(row) - {"label", "source", "flags", "severity", "must_match", "must_not_match"})
     if unknown:
         raise PatternRejected(f"{row.get('label', '?')}: unknown fields {unknown}")
     return Pattern(
@@ -176,7 +181,15 @@ def _build_pattern(row: dict[str, object]) -> Pattern:
         flags=str(row.get("flags", "")),
         must_match=_texts(row, "must_match"),
         must_not_match=_texts(row, "must_not_match"),
+        severity=_severity(row),
     )
+
+
+def _severity(row: dict[str, object]) -> Severity:
+    severity = row.get("severity", "block")
+    if severity not in ("block", "watch"):
+        raise PatternRejected(f"{row.get('label', '?')}: severity is block or watch")
+    return severity
 
 
 def _texts(row: dict[str, object], name: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from services.gate.canonical import build_views
-from services.gate.patterns import Pattern, Regex, compile_any, compile_pattern
+from services.gate.patterns import Pattern, Regex, Severity, compile_any, compile_pattern
 from services.gate.quarantine import Quarantine
 
 SCAN_VERSION = 1
@@ -26,6 +26,7 @@ class Scan:
     """Labels in the order of the set; `quarantined` names only those this scan put away."""
 
     matched: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
     complete: bool = True
     quarantined: tuple[str, ...] = ()
 
@@ -34,6 +35,7 @@ class Scan:
 class _Compiled:
     label: str
     key: str
+    severity: Severity
     regex: Regex
 
 
@@ -48,7 +50,9 @@ class Scanner:
         quarantine: Quarantine | None = None,
         cpu_clock: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._compiled = tuple(_Compiled(pattern.label, pattern.key, compile_pattern(pattern)) for pattern in patterns)
+        self._compiled = tuple(
+            _Compiled(pattern.label, pattern.key, pattern.severity, compile_pattern(pattern)) for pattern in patterns
+        )
         self._any = compile_any(patterns)
         self._budget_seconds = budget_seconds
         self._quarantine = quarantine or Quarantine()
@@ -62,8 +66,9 @@ class Scanner:
         for view in build_views(text):
             for window in split_windows(view):
                 self._scan_window(window, now, found)
-        matched = tuple(entry.label for entry in self._compiled if entry.label in found.matched)
-        return Scan(matched, found.complete, tuple(found.quarantined))
+        matched = tuple(e.label for e in self._compiled if e.label in found.matched and e.severity == "block")
+        watched = tuple(e.label for e in self._compiled if e.label in found.matched and e.severity == "watch")
+        return Scan(matched, watched, found.complete, tuple(found.quarantined))
 
     def _scan_window(self, window: bytes, now: float, found: "_Findings") -> None:
         held = self._quarantine.find_held(now)

@@ -160,7 +160,8 @@ class WriterStore:
         created = insert(memory_items).values(item).returning(memory_items.c.created_at)
         created_at = (await connection.execute(created)).scalar_one()
         vector = {"item_id": new.id, "model_id": new.model_id, "scope_id": scope_id, "created_at": created_at}
-        vector |= {"active": False, "terms_total": len(new.draft.terms), "embedding": _half(new.embedding)}
+        vector |= {"active": False, "terms_total": len(new.draft.terms)}
+        vector |= {"origin_tier": new.draft.origin_tier, "embedding": _half(new.embedding)}
         await connection.execute(insert(memory_vectors).values(vector))
         if is_active:
             await activate(connection, scope_id, [new.id])

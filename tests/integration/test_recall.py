@@ -753,7 +753,7 @@ with crowd as (
     where i.id = cast(:template as uuid) and s.key = :key
     returning id, scope_id, created_at
 )
-insert into memory_vectors (item_id, model_id, scope_id, active, created_at, terms_total, embedding)
-select c.id, v.model_id, c.scope_id, true, c.created_at, v.terms_total, v.embedding
+insert into memory_vectors (item_id, model_id, scope_id, active, created_at, terms_total, origin_tier, embedding)
+select c.id, v.model_id, c.scope_id, true, c.created_at, v.terms_total, v.origin_tier, v.embedding
 from crowd c, memory_vectors v where v.item_id = cast(:template as uuid)
 """

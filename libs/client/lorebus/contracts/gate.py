@@ -36,6 +36,8 @@ class ScreenVerdict(Message):
     id: str
     verdict: VerdictKind
     patterns: list[str] = Field(default_factory=list[str])
+    watched: list[str] = Field(default_factory=list[str])
+    """Labels of patterns that matched and only watch: they refuse nothing and lower the trust."""
 
 
 class ScreenReply(Message):
