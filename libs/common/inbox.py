@@ -12,6 +12,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 import sqlalchemy as sa
+from lorebus.contracts.envelope import Message
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -76,6 +77,11 @@ class Outcome:
 
 def payload_hash(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()
+
+
+def content_hash(message: Message) -> str:
+    """For a message that may come in two ways, each of which words it in bytes of its own."""
+    return payload_hash(message.model_dump_json(by_alias=True, exclude_none=True).encode())
 
 
 class Inbox:

@@ -16,7 +16,7 @@ from libs.common.dead_letters import DeadLetters
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import open_model
 from libs.common.gate_client import GateClient
-from libs.common.inbox import Inbox
+from libs.common.inbox import Inbox, content_hash
 from libs.common.language_model.answers import ModelAnswers
 from libs.common.language_model.choose import open_language_model
 from libs.common.language_model.metered import MeteredModel
@@ -110,6 +110,7 @@ def _consumptions(service: WriterService) -> tuple[Consumption[Any], ...]:
         source=NOTES,
         handle=service.write_note,
         receipt=lambda note: {"run_id": note.run_id, "repository": note.repository},
+        identify=content_hash,
     )
     return runs, notes
 

@@ -11,7 +11,7 @@ from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE
 
 from libs.common.database import outages_as_store_unavailable
 from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, StoreUnavailable
-from libs.common.inbox import Claim, Inbox, Leased, Outcome, Receipt, Settled, payload_hash
+from libs.common.inbox import Claim, Inbox, Leased, Outcome, Receipt, Settled, content_hash
 from services.writer.rules import Source, draft_note, source_of_note
 from services.writer.service import WriterService
 from services.writer.store import Kept, WriterStore
@@ -85,7 +85,7 @@ def _receipt(note: WriteMemory, tenant: str) -> Receipt:
         tenant=tenant,
         schema_name=MEMORY_WRITE,
         event_id=note.event_id,
-        payload_sha256=payload_hash(note.model_dump_json(by_alias=True).encode()),
+        payload_sha256=content_hash(note),
         stream=MEMORY_SAVE,
         stream_sequence=0,
         published_at=datetime.now(UTC),

@@ -86,6 +86,7 @@ class TestSaveNote:
         run_id = str(uuid4())
         fields = note(repository, event_id=str(uuid4()), run_id=run_id)
         await installation.memory.note(**fields)
+        await installation.end_of(fields["event_id"])
         reply = await installation.memory.save_note(**fields)
         [memory] = await memories(installation, run_id)
         assert reply.id == str(memory["id"])

@@ -11,7 +11,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import structlog
@@ -61,6 +61,8 @@ class Consumption(Generic[MessageT]):
     """Does the work and settles the claim in its own transaction."""
     receipt: Callable[[MessageT], dict[str, str | None]] = lambda _message: {}
     """What the inbox row shows of the message, beside its id."""
+    identify: Callable[[MessageT], str] | None = None
+    """The hash that tells it from another one under the same id; None: that of its bytes."""
 
 
 class Consumer(Generic[MessageT]):
@@ -118,6 +120,8 @@ class Consumer(Generic[MessageT]):
             await self._dead_letters.bury_unreadable(self._unreadable(delivered), delivered, str(error))
             return None
         receipt = self._receipt(delivered, tenant, message.event_id, self._of.receipt(message))
+        if self._of.identify:
+            receipt = replace(receipt, payload_sha256=self._of.identify(message))
         match await self._inbox.claim(receipt):
             case Leased(seconds_left=seconds):
                 return seconds + 0.1
