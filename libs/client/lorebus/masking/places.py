@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 from lorebus.masking.values import is_attribute, is_base64_login, is_jumbled, is_placeholder, is_random
 
+# After "the token is", where words follow more often than secrets do.
+PROSE_CHARS_MIN = 16
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -83,6 +86,8 @@ def _is_assigned(found: Found) -> bool:
     # The working directory, not a password.
     if found.name == "PWD" or is_attribute(found.value):
         return False
+    if found.separator.strip().isalpha():
+        return len(found.value) >= PROSE_CHARS_MIN and is_random(found.value)
     if found.separator == "=" and found.name.isupper():
         return len(found.value) >= 4
     if _PASSWORD_NAME.search(found.name) is None:
@@ -129,6 +134,7 @@ _HARMLESS_PART = re.compile(
     re.IGNORECASE,
 )
 
+_GROUP_NAME = re.compile(r"\?P<\w+>")
 _QUOTE = r"\\?[\"']"
 _VALUE = (
     r"(?:\\?\"(?P<dq>(?:[^\"\\\n]|\\[^\"\n])+)|\\?'(?P<sq>[^'\\\n]+)|`(?P<bt>[^`\n]+)"
@@ -141,7 +147,8 @@ _AUTHORIZATION = rf"(?i)authorization(?:{_QUOTE})?\s*[:=]\s*(?:{_QUOTE})?"
 _SCHEME = r"(?:bearer|basic|token|digest|apikey|key|negotiate|ntlm|bot|splunk|aws4-hmac-sha256) +"
 
 PLACES = (
-    _place("url-userinfo", "://", r"://[^\s/?#:@\"'<>]*:(?P<bare>[^\s/?#@\"'<>]+)@", _is_given),
+    # A `#` belongs into a password no more than a `/` does, but people leave it there.
+    _place("url-userinfo", "://", r"://[^\s/?#:@\"'<>]*:(?P<bare>[^\s/?@\"'<>]+)@", _is_given),
     _place("url-userinfo", "://", r"://(?P<bare>[A-Za-z0-9_-]{20,}):?@", _is_random),
     _place(
         "url-parameter",
@@ -177,6 +184,8 @@ PLACES = (
     _place("command", "redis-cli", rf"\bredis-cli\b{_SAME_COMMAND}\s-a{_GAP}{_WORD}", _is_login),
     _place("command", "ldap", rf"\bldap[a-z]+\b{_SAME_COMMAND}\s-w{_GAP}{_WORD}", _is_login),
     _place("command", "pass:", rf"\bopenssl\b{_SAME_COMMAND}\spass:{_WORD}", _is_login),
+    _place("command", "sqlplus", rf"\bsqlplus\b{_SAME_COMMAND}\s[^\s/]+/(?P<bare>[^\s\"'/@]+)@", _is_login),
+    _place("command", "add-mask", rf"::add-mask::{_WORD}", _is_given),
     _place("command", "password", rf"\blogin\s+\S+\s+password\s+{_WORD}", _is_given),
     _place(
         "stdin",
@@ -196,7 +205,7 @@ PLACES = (
         "assignment",
         _HINTS,
         rf"(?i)(?P<name>{_WORDS})(?P<suffix>[a-z0-9_-]*)(?:{_QUOTE})?\]?(?: \[[^\]\n]*\])?"
-        rf"(?P<separator>[ \t]*(?::=|=>|=|:)[ \t]*){_VALUE}",
+        rf"(?P<separator>[ \t]*(?::=|=>|=|:)[ \t]*|[ \t]+(?:is|was)[ \t]+){_VALUE}",
         _is_assigned,
     ),
     _place(
@@ -220,3 +229,5 @@ PLACES = (
     ),
 )
 PLACE_HINTS = frozenset[str]().union(*(place.hints for place in PLACES))
+ANY_PLACE = "|".join(f"(?:{_GROUP_NAME.sub('?:', place.source)})" for place in PLACES)
+"""All in one RE2 expression: flags in the middle of one are none of Python's."""

@@ -14,8 +14,8 @@ ENTROPY_BITS_MIN = 3.0
 CHANGE_SHARE_MIN = 0.45
 
 _PLACEHOLDER = re.compile(
-    r"(?:\$[A-Za-z_{(]|%[A-Za-z_(]|\{|<|@|\[|\(|process\.env|os\.|env\.|secrets\.|vars\.|getenv).*"
-    r"|[*x.•…_#?-]{3,}|(?-i:[A-Z]{1,12}|[A-Z]+(?:_[A-Z]+)+)"
+    r"(?:\$[A-Za-z_{(]|%\(|%[a-z](?:[^a-z0-9]|$)|\{|<|@|\[|\(|process\.env|os\.|env\.|secrets\.|vars\.|getenv).*"
+    r"|%\w+%|[*x.•…_#?-]{3,}|(?-i:[A-Z]{1,12}|[A-Z]+(?:_[A-Z]+)+)"
     r"|(?:your|my|the|some|fake|dummy|sample|example|invalid|expired)?[_.-]?(?:db|user|api|access|auth|secret|bearer|jwt)?[_.-]?"
     r"(?:password|passwd|pass|pwd|secret|token|key|value|credentials?|example)(?:[_.-]?here)?"
     r"|none|null|nil|undefined|true|false|string|str|text|optional|required|redacted|hidden|masked|secure|empty"
