@@ -6,6 +6,7 @@ The price: no look-around and no back-references; the compiler says so in words 
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +20,18 @@ FLAGS_ALLOWED = "imsu"
 # Repeats are unrolled by RE2: a large program means slow scans and a thrashing automaton cache.
 PROGRAM_INSTRUCTIONS_MAX = 4_000
 MEMORY_BYTES_MAX = 8 << 20
-ANY_MEMORY_BYTES_MAX = 64 << 20
 VERSION_HEX_DIGITS = 16
+EXAMPLES_MAX = 50
+"""Of each kind; they are all held against the pattern before each start."""
+EXAMPLE_CHARS_MAX = 4_000
+# Labels go into facts, logs and refusals, so they must not be able to carry a text.
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 # google-re2 ships no types; Regex below names the part that is used.
 _re2 = cast(Any, re2)
 
 _BUILTIN_FILE = "builtin_patterns.toml"
+_BUILTIN_FOLDER = "builtin"
 _LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
@@ -56,6 +62,11 @@ class Pattern:
     severity: Severity = "block"
 
     @property
+    def family(self) -> str:
+        """What stands before the first dot of the label."""
+        return self.label.partition(".")[0]
+
+    @property
     def key(self) -> str:
         """What a quarantine is remembered by: renaming a slow pattern does not free it."""
         return f"{''.join(sorted(self.flags))}/{self.source}"
@@ -75,6 +86,8 @@ def compile_pattern(pattern: Pattern) -> Regex:
 def _reject_bad_form(pattern: Pattern) -> None:
     if not pattern.label:
         raise PatternRejected("a pattern needs a label")
+    if not _LABEL.match(pattern.label):
+        raise PatternRejected("a label is 1-80 letters, digits, '.', '-' or '_'")
     if not pattern.source:
         raise PatternRejected(f"{pattern.label}: empty source would match every text")
     if len(pattern.source) > SOURCE_CHARS_MAX:
@@ -113,33 +126,25 @@ def _explain(source: str, error: Exception) -> str:
     return f"does not compile: {text}"
 
 
-def compile_any(patterns: Sequence[Pattern]) -> Regex:
-    """One expression that matches where any of these does: a single pass for the many texts that are clean.
-
-    Not re2.Set: on memory exhaustion a Set answers "no match", while one expression goes on slowly and rightly.
-    """
-    options = _options(ANY_MEMORY_BYTES_MAX)
-    options.never_capture = True
-    # Without patterns nothing may match: \z after any byte never does.
-    source = "|".join(f"(?:{_with_flags(pattern)})" for pattern in patterns) or r"\z."
-    try:
-        return cast(Regex, _re2.compile(source, options))
-    except _re2.error as error:
-        raise PatternRejected(f"the patterns do not compile together: {error}") from error
-
-
 def check_examples(pattern: Pattern) -> list[str]:
     """Problems that keep a pattern from going live, in words; an empty list means it may."""
     try:
         regex = compile_pattern(pattern)
     except PatternRejected as rejected:
         return [str(rejected)]
-    return [*_missing_examples(pattern), *_failed_examples(pattern, regex)]
+    return [*_unfit_examples(pattern), *_failed_examples(pattern, regex)]
 
 
-def _missing_examples(pattern: Pattern) -> list[str]:
-    groups = {"must_match": pattern.must_match, "must_not_match": pattern.must_not_match}
-    return [f"{pattern.label}: needs at least one {name} example" for name, texts in groups.items() if not texts]
+def _unfit_examples(pattern: Pattern) -> list[str]:
+    problems: list[str] = []
+    for name, texts in {"must_match": pattern.must_match, "must_not_match": pattern.must_not_match}.items():
+        if not texts:
+            problems.append(f"{pattern.label}: needs at least one {name} example")
+        if len(texts) > EXAMPLES_MAX or any(len(text) > EXAMPLE_CHARS_MAX for text in texts):
+            problems.append(
+                f"{pattern.label}: takes {EXAMPLES_MAX} {name} examples of {EXAMPLE_CHARS_MAX} characters at most"
+            )
+    return problems
 
 
 def _failed_examples(pattern: Pattern, regex: Regex) -> list[str]:
@@ -152,18 +157,26 @@ def _failed_examples(pattern: Pattern, regex: Regex) -> list[str]:
 
 def pattern_set_version(patterns: Sequence[Pattern]) -> str:
     """Names what decides a verdict, so examples and order do not count: changing them re-screens nothing."""
-    content = sorted((pattern.label, pattern.key) for pattern in patterns)
+    content = sorted((pattern.label, pattern.severity, pattern.key) for pattern in patterns)
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:VERSION_HEX_DIGITS]
 
 
 def load_builtin_patterns() -> tuple[Pattern, ...]:
-    text = resources.files(__package__ or "services.gate").joinpath(_BUILTIN_FILE).read_text("utf-8")
-    return parse_patterns(text)
+    """All files of `builtin/`, read as one."""
+    package = resources.files(__package__ or "services.gate")
+    folder = package.joinpath(_BUILTIN_FOLDER)
+    files = [file for file in folder.iterdir() if file.name.endswith(".toml")] if folder.is_dir() else []
+    ordered = sorted(files, key=lambda file: file.name) or [package.joinpath(_BUILTIN_FILE)]
+    return parse_patterns("\n".join(file.read_text("utf-8") for file in ordered))
 
 
 def parse_patterns(toml_text: str) -> tuple[Pattern, ...]:
-    document = tomllib.loads(toml_text)
-    patterns = tuple(_build_pattern(row) for row in cast(list[dict[str, object]], document.get("pattern", [])))
+    """The `[[pattern]]` tables of a file. Raises PatternRejected."""
+    try:
+        document = tomllib.loads(toml_text)
+    except tomllib.TOMLDecodeError as error:
+        raise PatternRejected(f"this is not TOML: {error}") from error
+    patterns = tuple(_build_pattern(row) for row in _rows(document))
     labels = [pattern.label for pattern in patterns]
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
@@ -171,14 +184,22 @@ def parse_patterns(toml_text: str) -> tuple[Pattern, ...]:
     return patterns
 
 
+def _rows(document: dict[str, object]) -> list[dict[str, object]]:
+    rows = document.get("pattern", [])
+    is_list_of_tables = isinstance(rows, list) and all(isinstance(row, dict) for row in cast(list[object], rows))
+    if set(document) - {"pattern"} or not is_list_of_tables:
+        raise PatternRejected("patterns are written as [[pattern]] tables, with nothing beside them")
+    return cast(list[dict[str, object]], rows)
+
+
 def _build_pattern(row: dict[str, object]) -> Pattern:
     unknown = sorted(set(row) - {"label", "source", "flags", "severity", "must_match", "must_not_match"})
     if unknown:
         raise PatternRejected(f"{row.get('label', '?')}: unknown fields {unknown}")
     return Pattern(
-        label=str(row.get("label", "")),
-        source=str(row.get("source", "")),
-        flags=str(row.get("flags", "")),
+        label=_text(row, "label"),
+        source=_text(row, "source"),
+        flags=_text(row, "flags"),
         must_match=_texts(row, "must_match"),
         must_not_match=_texts(row, "must_not_match"),
         severity=_severity(row),
@@ -192,5 +213,16 @@ def _severity(row: dict[str, object]) -> Severity:
     return severity
 
 
+def _text(row: dict[str, object], name: str) -> str:
+    text = row.get(name, "")
+    if not isinstance(text, str):
+        raise PatternRejected(f"{row.get('label', '?')}: {name} is a text")
+    return text
+
+
 def _texts(row: dict[str, object], name: str) -> tuple[str, ...]:
-    return tuple(str(text) for text in cast(list[object], row.get(name, [])))
+    texts = row.get(name, [])
+    # A single text would be taken letter by letter.
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in cast(list[object], texts)):
+        raise PatternRejected(f"{row.get('label', '?')}: {name} is a list of texts")
+    return tuple(cast(list[str], texts))

@@ -1,29 +1,34 @@
 """One text against the pattern set: what matched, and whether every pattern had its say.
 
 A scan that was not complete is no clean bill: the caller decides, by purpose, what to do with it. Time is the
-thread's CPU time, so a busy machine cannot make a good pattern look slow.
+thread's CPU time, so a busy machine cannot make a good pattern look slow. Nothing here can stop a search that hangs:
+both engines are linear, and whoever calls from a thread gives up waiting.
 """
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 
-from services.gate.canonical import build_views
-from services.gate.patterns import Pattern, Regex, Severity, compile_any, compile_pattern
+from services.gate.engine import Engine, Re2Engine, build_fast_engine
+from services.gate.patterns import Pattern, Regex, Severity, compile_pattern
 from services.gate.quarantine import Quarantine
+from services.gate.structure import find_structural
+from services.gate.views import build_views
 
-SCAN_VERSION = 1
+SCAN_VERSION = 2
 """Raised whenever a text may be read in another way: what earlier versions cleared is then screened again."""
 
 WHOLE_TEXT_BYTES_MAX = 32 * 1024
 WINDOW_CHARS = 20_000
 WINDOW_OVERLAP_CHARS = 2_000
 BUDGET_SECONDS = 0.25
+ALLOWANCE_BASE_SECONDS = 0.005
 
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Labels in the order of the set; `quarantined` names only those this scan put away."""
+    """Labels in the order of the set, then what the text is made of; `quarantined` are those this scan put away."""
 
     matched: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
@@ -33,14 +38,32 @@ class Scan:
 
 @dataclass(frozen=True, slots=True)
 class _Compiled:
-    label: str
-    key: str
-    severity: Severity
+    pattern: Pattern
     regex: Regex
 
 
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The patterns that are not held, with their engine, if there is one by now."""
+
+    held: frozenset[str]
+    entries: tuple[_Compiled, ...]
+    engine: Engine | None
+
+    def find_candidates(self, window: bytes) -> Sequence[int] | None:
+        return range(len(self.entries)) if self.engine is None else self.engine.find_candidates(window)
+
+    def allowance_seconds(self, window: bytes) -> float:
+        per_kib = Re2Engine.seconds_per_kib if self.engine is None else self.engine.seconds_per_kib
+        return ALLOWANCE_BASE_SECONDS + per_kib * len(window) / 1024
+
+
 class Scanner:
-    """Holds compiled patterns; only the quarantine changes, and it locks itself: any thread may scan at any time."""
+    """Holds compiled patterns; any thread may scan at any time.
+
+    It scans with RE2 from the start. `prepare` takes the fastest engine there is; verdicts stay the same. When patterns
+    come into quarantine, an engine without them is built behind the scans.
+    """
 
     def __init__(
         self,
@@ -49,56 +72,79 @@ class Scanner:
         budget_seconds: float = BUDGET_SECONDS,
         quarantine: Quarantine | None = None,
         cpu_clock: Callable[[], float] = time.thread_time,
+        builder: Executor | None = None,
     ) -> None:
-        self._compiled = tuple(
-            _Compiled(pattern.label, pattern.key, pattern.severity, compile_pattern(pattern)) for pattern in patterns
-        )
-        self._any = compile_any(patterns)
+        compiled = tuple(_Compiled(pattern, compile_pattern(pattern)) for pattern in patterns)
+        self._keys = frozenset(pattern.key for pattern in patterns)
+        self._all = _Selection(frozenset(), compiled, Re2Engine(patterns))
+        self._some: _Selection | None = None
         self._budget_seconds = budget_seconds
         self._quarantine = quarantine or Quarantine()
         self._cpu_clock = cpu_clock
+        # Starts its thread with the first work.
+        self._builder = builder or ThreadPoolExecutor(max_workers=1, thread_name_prefix="gate-engine")
+
+    def prepare(self) -> None:
+        """Takes seconds of the calling thread, and lets others run meanwhile."""
+        self._all = _with_fast_engine(self._all)
 
     def scan(self, text: str, now: float) -> Scan:
         """`now` is monotonic seconds; it only decides which patterns sit in quarantine."""
         if not text:
             return Scan()
         found = _Findings()
-        for view in build_views(text):
+        views = build_views(text)
+        watch = _Stopwatch(self._cpu_clock)
+        for view in views:
             for window in split_windows(view):
-                self._scan_window(window, now, found)
-        matched = tuple(e.label for e in self._compiled if e.label in found.matched and e.severity == "block")
-        watched = tuple(e.label for e in self._compiled if e.label in found.matched and e.severity == "watch")
-        return Scan(matched, watched, found.complete, tuple(found.quarantined))
+                self._scan_window(window, now, watch, found)
+        return Scan(
+            matched=(*self._labels(found, "block"), *find_structural(text)),
+            watched=self._labels(found, "watch"),
+            complete=found.complete,
+            quarantined=tuple(found.quarantined),
+        )
 
-    def _scan_window(self, window: bytes, now: float, found: "_Findings") -> None:
-        held = self._quarantine.find_held(now)
-        active = [entry for entry in self._compiled if entry.key not in held]
-        if len(active) < len(self._compiled):
+    def _labels(self, found: "_Findings", severity: Severity) -> tuple[str, ...]:
+        if not found.matched:
+            return ()
+        patterns = [entry.pattern for entry in self._all.entries]
+        return tuple(p.label for p in patterns if p.label in found.matched and p.severity == severity)
+
+    def _scan_window(self, window: bytes, now: float, watch: "_Stopwatch", found: "_Findings") -> None:
+        selection = self._select(self._quarantine.find_held(now) & self._keys)
+        budget_seconds = min(self._budget_seconds, selection.allowance_seconds(window))
+        if selection.held:
             found.complete = False
-        if not self._scan_together(active, window, found):
-            found.complete = False
-            self._scan_alone(active, window, now, found)
-
-    def _scan_together(self, active: Sequence[_Compiled], window: bytes, found: "_Findings") -> bool:
-        """False when the whole set overran its budget on this window."""
-        deadline = self._cpu_clock() + self._budget_seconds
-        # One pass over the whole set tells that nothing matches, which is the answer for nearly every text.
-        if len(active) == len(self._compiled) and self._any.search(window) is None:
-            return self._cpu_clock() <= deadline
-        for entry in active:
+        if _scan_together(selection, window, budget_seconds, watch, found):
+            return
+        found.complete = False
+        # Every pattern once more by itself, so that only one that is slow by itself is put away.
+        for entry in selection.entries:
             found.note(entry, window)
-            if self._cpu_clock() > deadline:
-                return False
-        return True
+            if watch.lap() > budget_seconds and self._quarantine.add(entry.pattern.key, now):
+                found.quarantined.append(entry.pattern.label)
 
-    def _scan_alone(self, active: Sequence[_Compiled], window: bytes, now: float, found: "_Findings") -> None:
-        """Every pattern once more by itself, so that only one that is slow by itself is put away."""
-        for entry in active:
-            started = self._cpu_clock()
-            found.note(entry, window)
-            overran = self._cpu_clock() - started > self._budget_seconds
-            if overran and self._quarantine.add(entry.key, now):
-                found.quarantined.append(entry.label)
+    def _select(self, held: frozenset[str]) -> _Selection:
+        """The selection for what is held now. A new one has no engine at first, which is slow and right."""
+        if not held:
+            return self._all
+        some = self._some
+        if some is None or some.held != held:
+            entries = tuple(entry for entry in self._all.entries if entry.pattern.key not in held)
+            self._some = some = _Selection(held, entries, engine=None)
+            self._builder.submit(self._speed_up, some)
+        return some
+
+    def _speed_up(self, some: _Selection) -> None:
+        fast = _with_fast_engine(some)
+        # Unless what is held has changed meanwhile.
+        if self._some is some:
+            self._some = fast
+
+
+def _with_fast_engine(selection: _Selection) -> _Selection:
+    return replace(selection, engine=build_fast_engine([entry.pattern for entry in selection.entries]))
 
 
 @dataclass(slots=True)
@@ -111,7 +157,35 @@ class _Findings:
 
     def note(self, entry: _Compiled, window: bytes) -> None:
         if entry.regex.search(window) is not None:
-            self.matched.add(entry.label)
+            self.matched.add(entry.pattern.label)
+
+
+class _Stopwatch:
+    """CPU time since the last look."""
+
+    def __init__(self, cpu_clock: Callable[[], float]) -> None:
+        self._cpu_clock = cpu_clock
+        self._last = cpu_clock()
+
+    def lap(self) -> float:
+        last, self._last = self._last, self._cpu_clock()
+        return self._last - last
+
+
+def _scan_together(
+    selection: _Selection, window: bytes, budget_seconds: float, watch: _Stopwatch, found: _Findings
+) -> bool:
+    """False when the whole set overran its budget on this window, or its engine did not read all of it."""
+    candidates = selection.find_candidates(window)
+    if candidates is None:
+        return False
+    spent_seconds = watch.lap()
+    for number in candidates:
+        if spent_seconds > budget_seconds:
+            return False
+        found.note(selection.entries[number], window)
+        spent_seconds += watch.lap()
+    return spent_seconds <= budget_seconds
 
 
 def split_windows(view: str) -> Iterator[bytes]:

@@ -10,4 +10,4 @@ class GateSettings(CommonSettings):
 
     gate_quarantine_seconds: float = Field(default=600.0, gt=0)
     gate_reload_seconds: float = Field(default=60.0, gt=0)
-    """How often the pattern set is read again; twice this without success and nothing is screened."""
+    """The stored patterns are looked at every second; twice this without success and nothing is screened."""

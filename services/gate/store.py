@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 from lorebus.contracts.envelope import DEFAULT_TENANT
 from lorebus.contracts.events import MemoryEvent
-from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from libs.common.administered_settings import AdministeredSettings
@@ -14,53 +13,38 @@ from libs.common.domain.setting_keys import REGEX_SCAN_BUDGET_MS
 from libs.common.errors import StoreUnavailable
 from libs.common.outbox import insert_events
 from libs.common.schema import gate_patterns
+from services.gate.administration import PatternAdministration, read_pattern
 from services.gate.patterns import Pattern
+
+_FINGERPRINT = sa.text("select md5(coalesce(string_agg(row::text, '' order by label), '')) from gate_patterns as row")
 
 
 class GateStore:
     def __init__(self, engine: AsyncEngine, settings: AdministeredSettings) -> None:
         self._engine = engine
         self._settings = settings
+        self._administration = PatternAdministration(engine)
 
-    async def upsert_builtin(self, patterns: Sequence[Pattern]) -> None:
-        """Brings the built-in patterns to this version. One that an administrator disabled stays disabled."""
-        rows = [
-            {
-                "label": pattern.label,
-                "source": pattern.source,
-                "flags": pattern.flags,
-                "must_match": list(pattern.must_match),
-                "must_not_match": list(pattern.must_not_match),
-                "is_built_in": True,
-            }
-            # In one order everywhere, so that two gates that start at once cannot lock each other out.
-            for pattern in sorted(patterns, key=lambda pattern: pattern.label)
-        ]
-        new = insert(gate_patterns).values(rows)
-        changed = {name: new.excluded[name] for name in ("source", "flags", "must_match", "must_not_match")}
-        upsert = new.on_conflict_do_update(
-            index_elements=[gate_patterns.c.label],
-            set_={**changed, "updated_at": sa.func.now()},
-            where=sa.and_(
-                gate_patterns.c.is_built_in,
-                sa.tuple_(gate_patterns.c.source, gate_patterns.c.flags).is_distinct_from(
-                    sa.tuple_(new.excluded.source, new.excluded.flags)
-                ),
-            ),
-        )
+    async def bring_built_in(self, patterns: Sequence[Pattern]) -> list[str]:
+        """Brings the built-in patterns to this version. Labels of those that an administrator's pattern displaces."""
+        await self._administration.bring_built_in(patterns)
+        added = {
+            label for label, entry in (await self._administration.find_register()).items() if not entry.is_built_in
+        }
+        return [pattern.label for pattern in patterns if pattern.label in added]
+
+    async def find_fingerprint(self) -> str:
+        """Another one when any row is another, whoever changed it. A fraction of the cost of reading them all."""
         with outages_as_store_unavailable():
-            async with self._engine.begin() as connection:
-                await connection.execute(upsert)
+            async with self._engine.connect() as connection:
+                return str((await connection.execute(_FINGERPRINT)).scalar_one())
 
     async def find_active(self) -> list[Pattern]:
-        """The pattern set in force, by label."""
+        """The stored pattern set, by label."""
         query = sa.select(gate_patterns).where(gate_patterns.c.is_active).order_by(gate_patterns.c.label)
         with outages_as_store_unavailable():
             async with self._engine.connect() as connection:
-                rows = (await connection.execute(query)).all()
-        return [
-            Pattern(row.label, row.source, row.flags, tuple(row.must_match), tuple(row.must_not_match)) for row in rows
-        ]
+                return [read_pattern(row) for row in (await connection.execute(query)).all()]
 
     async def get_scan_budget_ms(self) -> float:
         """One for all tenants, since they share the patterns. Built in while the settings cannot be read."""

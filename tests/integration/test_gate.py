@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
@@ -16,8 +18,9 @@ from libs.common.database import create_engine
 from libs.common.domain.setting_keys import REGEX_SCAN_BUDGET_MS
 from libs.common.gate_client import GateClient
 from libs.common.run import Program
-from libs.common.schema import gate_patterns
+from libs.common.schema import audit, gate_patterns
 from libs.common.settings import CommonSettings
+from services.gate.administration import PatternAdministration
 from services.gate.app import PROGRAM as GATE
 from services.gate.patterns import load_builtin_patterns
 from services.gate.settings import GateSettings
@@ -71,44 +74,26 @@ async def test_the_built_in_patterns_are_in_the_database_with_their_examples(ins
     assert all(row["must_match"] and row["must_not_match"] for row in rows)
 
 
-async def test_a_disabled_built_in_pattern_stays_disabled_over_a_restart(
-    other_bus: CommonSettings, installation: Installation
-) -> None:
-    label = (await screen(installation.settings.nats_url, texts=texts(ATTACK)))["verdicts"][0]["patterns"][0]
-    await set_active(installation, label, is_active=False)
-    try:
-        async with run_services(other_bus, GATE):
-            reply = await screen(other_bus.nats_url, texts=texts(ATTACK))
-    finally:
-        await set_active(installation, label, is_active=True)
+async def test_a_disabled_built_in_pattern_stays_disabled_over_a_restart(apart: CommonSettings) -> None:
+    async with run_services(apart, GATE) as gated:
+        label = (await screen(apart.nats_url, texts=texts(ATTACK)))["verdicts"][0]["patterns"][0]
+        await PatternAdministration(gated.engine).set_active(label, False, actor="tests")
+    async with run_services(apart, GATE):
+        reply = await screen(apart.nats_url, texts=texts(ATTACK))
     assert label not in reply["verdicts"][0]["patterns"]
 
 
-async def set_active(installation: Installation, label: str, *, is_active: bool) -> None:
-    async with installation.engine.begin() as connection:
-        await connection.execute(
-            sa.update(gate_patterns).where(gate_patterns.c.label == label).values(is_active=is_active)
-        )
-
-
-async def test_a_pattern_that_does_not_compile_is_skipped_and_the_others_serve(
-    other_bus: CommonSettings, installation: Installation
-) -> None:
-    label = f"broken-{uuid4().hex[:6]}"
-    row = {"label": label, "source": "(?=x)", "must_match": ["x"], "must_not_match": ["y"], "is_built_in": False}
-    async with installation.engine.begin() as connection:
-        await connection.execute(sa.insert(gate_patterns).values(row))
-    try:
-        async with run_services(other_bus, GATE):
-            reply = await screen(other_bus.nats_url, texts=texts(ATTACK, "fine"))
-    finally:
-        async with installation.engine.begin() as connection:
-            await connection.execute(sa.delete(gate_patterns).where(gate_patterns.c.label == label))
+async def test_a_pattern_that_does_not_compile_is_skipped_and_the_others_serve(apart: CommonSettings) -> None:
+    async with run_services(apart, GATE) as gated:
+        served = await pattern_set(apart)
+        async with stored(gated, source="(?=x)"), run_services(apart, GATE):
+            reply = await screen(apart.nats_url, texts=texts(ATTACK, "fine"))
     assert [verdict["verdict"] for verdict in reply["verdicts"]] == ["matched", "clean"]
+    assert reply["pattern_set"] == served
 
 
 class HastyReload(GateSettings):
-    gate_reload_seconds: float = 0.05
+    gate_reload_seconds: float = 0.25
 
 
 async def test_a_pattern_set_that_cannot_be_read_any_more_screens_nothing(
@@ -142,6 +127,26 @@ async def test_patterns_that_overrun_are_quarantined_and_the_taps_hear_of_it(apa
     assert fact["seconds"] == 600.0
 
 
+class ShortQuarantine(HastyReload):
+    gate_quarantine_seconds: float = 0.5
+
+
+async def test_the_end_of_a_quarantine_is_logged(apart: CommonSettings, caplog: pytest.LogCaptureFixture) -> None:
+    await set_scan_budget(apart, 1e-6)
+    async with run_services(apart, Program("gate", ShortQuarantine, GATE.build)):
+        await screen(apart.nats_url, texts=texts("a perfectly ordinary text"))
+        async with asyncio.timeout(10):
+            while not (released := logged(caplog, "gate.patterns_released")):
+                await pattern_set(apart)
+    assert set(released[0]["patterns"]) <= {pattern.label for pattern in load_builtin_patterns()}
+    assert released[0]["patterns"]
+
+
+def logged(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
+    entries = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    return [entry for entry in entries if entry["event"] == event]
+
+
 async def test_the_scan_budget_changes_with_the_next_reload(apart: CommonSettings) -> None:
     settings = apart.model_copy(update={"settings_cache_seconds": 0})
     async with run_services(settings, Program("gate", HastyReload, GATE.build)):
@@ -163,3 +168,124 @@ async def test_a_gate_that_cannot_read_its_budget_screens_with_the_built_in_one(
     async with run_services(apart, GATE):
         reply = await screen(apart.nats_url, texts=texts("fine", ATTACK))
     assert [verdict["verdict"] for verdict in reply["verdicts"]] == ["clean", "matched"]
+
+
+async def test_what_a_watch_pattern_finds_is_named_and_refuses_nothing(apart: CommonSettings) -> None:
+    async with run_services(apart, GATE) as gated:
+        before = await pattern_set(apart)
+        async with stored(gated, severity="watch") as (label, word):
+            await until_another_set(apart, before)
+            reply = await screen(apart.nats_url, texts=texts(f"a {word}", f"{ATTACK} {word}"))
+    verdicts = [(found["verdict"], found["watched"]) for found in reply["verdicts"]]
+    assert verdicts == [("clean", [label]), ("matched", [label])]
+
+
+@asynccontextmanager
+async def stored(installation: Installation, **columns: object) -> AsyncIterator[tuple[str, str]]:
+    """A pattern in the table for a while, past all checks: its label, and the word that it finds."""
+    word = f"word{uuid4().hex[:8]}"
+    row = {
+        "label": f"tests.{word}",
+        "source": word,
+        "must_match": [word],
+        "must_not_match": ["y"],
+        "is_built_in": False,
+    }
+    async with installation.engine.begin() as connection:
+        await connection.execute(sa.insert(gate_patterns).values(row | columns))
+    yield f"tests.{word}", word
+    async with installation.engine.begin() as connection:
+        await connection.execute(sa.delete(gate_patterns).where(gate_patterns.c.label == row["label"]))
+
+
+async def pattern_set(settings: CommonSettings) -> str:
+    return (await screen(settings.nats_url))["pattern_set"]
+
+
+async def until_another_set(settings: CommonSettings, before: str) -> None:
+    async with asyncio.timeout(10):
+        while await pattern_set(settings) == before:
+            pass
+
+
+async def test_a_change_in_the_table_is_served_without_a_restart(apart: CommonSettings) -> None:
+    async with run_services(apart, GATE) as gated:
+        before = await pattern_set(apart)
+        async with stored(gated) as (label, word):
+            await until_another_set(apart, before)
+            reply = await screen(apart.nats_url, texts=texts(f"a {word}"))
+        assert reply["verdicts"][0]["patterns"] == [label]
+        await until_another_set(apart, reply["pattern_set"])
+        assert await pattern_set(apart) == before
+
+
+BAD = {"must_match": ["something else"]}
+
+
+async def test_a_set_that_does_not_pass_its_trial_is_rejected_and_the_last_one_serves(
+    apart: CommonSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with run_services(apart, GATE) as gated:
+        before = await pattern_set(apart)
+        async with stored(gated, **BAD) as (label, word):
+            fact = await gated.facts("patterns_rejected")
+            reply = await screen(apart.nats_url, texts=texts(f"a {word}", ATTACK))
+    assert (fact["patterns"], fact["faults"]) == ([label], 1)
+    assert "something else" not in json.dumps([fact, logged(caplog, "gate.patterns_rejected")])
+    assert fact["pattern_set"] != reply["pattern_set"] == before
+    assert [found["verdict"] for found in reply["verdicts"]] == ["clean", "matched"]
+
+
+async def test_a_gate_that_starts_with_a_set_that_does_not_pass_screens_nothing_until_it_is_mended(
+    apart: CommonSettings,
+) -> None:
+    async with run_services(apart, GATE):
+        pass
+    engine = create_engine(apart.database_url, "tests")
+    async with engine.begin() as connection:
+        await connection.execute(sa.update(gate_patterns).values(is_active=False))
+    async with run_services(apart, GATE):
+        assert (await screen(apart.nats_url, texts=texts("fine")))["status"] == "load_failed"
+        async with engine.begin() as connection:
+            await connection.execute(sa.update(gate_patterns).values(is_active=True))
+        async with asyncio.timeout(10):
+            while (reply := await screen(apart.nats_url, texts=texts("fine")))["status"] != "ok":
+                pass
+    await engine.dispose()
+    assert reply["verdicts"][0]["verdict"] == "clean"
+
+
+async def test_each_changed_set_is_told_once_however_many_gates_there_are(apart: CommonSettings) -> None:
+    built_in = load_builtin_patterns()
+    async with run_services(apart, GATE) as gated, run_services(apart, GATE):
+        served = await pattern_set(apart)
+        await PatternAdministration(gated.engine).set_active(built_in[0].label, False, actor="tests")
+        async with asyncio.timeout(10), gated.memory.events(["patterns_changed"], since="start") as tap:
+            told = [(await anext(tap)).payload for _ in range(2)]
+    assert [fact["count"] for fact in told] == [len(built_in), len(built_in) - 1]
+    assert told[0]["pattern_set"] == served != told[1]["pattern_set"]
+
+
+async def test_built_in_patterns_that_a_version_no_longer_has_are_retired_and_the_audit_tells(
+    apart: CommonSettings,
+) -> None:
+    async with run_services(apart, GATE) as gated:
+        async with gated.engine.begin() as connection:
+            old = {"label": "old.one", "source": "old", "must_match": ["old"], "must_not_match": ["y"]}
+            await connection.execute(sa.insert(gate_patterns).values(**old, is_built_in=True))
+        async with run_services(apart, GATE):
+            labels = [row["label"] for row in await gated.rows(sa.select(gate_patterns.c.label))]
+            told = await gated.rows(sa.select(audit).where(audit.c.entity_id == "old.one"))
+    assert "old.one" not in labels
+    assert [(row["actor"], row["action"]) for row in told] == [("gate", "pattern.removed")]
+
+
+async def test_the_loop_answers_while_hostile_texts_are_scanned(installation: Installation) -> None:
+    hostile = [f"{number} " + "ignore \u200ball " * 2_300 for number in range(8)]
+    scan = asyncio.create_task(screen(installation.settings.nats_url, texts=texts(*hostile)))
+    answered = 0
+    while not scan.done():
+        assert (await screen(installation.settings.nats_url, texts=texts("fine")))["status"] == "ok"
+        answered += 1
+    assert [found["verdict"] for found in (await scan)["verdicts"]] == ["clean"] * 8
+    assert answered >= 1

