@@ -1,6 +1,6 @@
 # `make demo` and `make test` need Python 3.11 or newer and make; all else goes into .venv.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format lock clean FORCE
+.PHONY: help setup demo test lint format bench-gate lock clean FORCE
 
 VENV := .venv
 RUN := $(VENV)/bin/python -m
@@ -28,7 +28,7 @@ $(STAMP): FORCE
 endif
 
 help: ## Show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
 
 setup: $(STAMP) ## Make .venv with everything in it; the other targets do it by themselves
 
@@ -47,6 +47,9 @@ lint: $(STAMP) ## Check style, types and imports
 format: $(STAMP) ## Put the code into shape
 	$(RUN) ruff check --fix .
 	$(RUN) ruff format .
+
+bench-gate: $(STAMP) ## Compare the gate with a keyword list and a package (ARGS=corpus.jsonl)
+	@$(RUN) bench.gate $(ARGS)
 
 lock: $(STAMP) ## Write requirements.lock anew from the two pyproject.toml (ARGS=--upgrade for newer versions)
 	$(VENV)/bin/uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 \
