@@ -15,10 +15,13 @@ COMMANDS = {
     "tap": "Watch what the memory does, live.",
     "runs": "Show what became of each event.",
     "settings": "Show and change how the memory behaves.",
+    "patterns": "Show and change what the gate looks for.",
+    "pending": "Release or refuse memories that wait for you.",
     "doctor": "Check every part and say what to do.",
     "migrate": "Bring the database and the bus to this version.",
     "serve": "Run services in this process.",
     "bench": "Measure this machine.",
+    "eval": "Judge the gate on labelled texts.",
 }
 """Name: its line in `lorebus --help`. The module is `cli.commands.<name>`, the value in it `app`."""
 

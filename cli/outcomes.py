@@ -7,15 +7,17 @@ from typing import Any, cast
 
 from lorebus import Tap, TappedEvent
 
-TERMINAL_KINDS = frozenset({"lesson_written", "lesson_skipped", "lesson_refused", "write_scan_unavailable", "dead"})
-
 WORDS = {
     "lesson_written": ("lesson written", "green"),
+    "lesson_held": ("held for review", "yellow"),
     "lesson_skipped": ("nothing to learn", "dim"),
     "lesson_refused": ("refused by the gate", "red"),
     "write_scan_unavailable": ("not screened, not written", "yellow"),
     "dead": ("dead letter", "bold red"),
 }
+"""How an event can end, in words, by the kind of fact that tells it."""
+
+TERMINAL_KINDS = frozenset(WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,4 +57,4 @@ async def _next_outcome(tap: Tap, event_ids: Collection[str]) -> Outcome:
 def _detail(payload: dict[str, Any]) -> str:
     patterns = payload.get("patterns")
     labels = ", ".join(map(str, cast("list[Any]", patterns))) if isinstance(patterns, list) else ""
-    return str(payload.get("id") or payload.get("reason") or labels)
+    return str(payload.get("id") or labels or payload.get("reason"))

@@ -43,6 +43,8 @@ def pytest_configure() -> None:
     """A run that was started in the background ignores Ctrl-C, and would hand that on to the programs under test."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Rich takes the width once, when the first command is imported: no table may wrap what a test looks for.
+    os.environ["COLUMNS"] = "300"
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ LorebusError
 ├── SpendingRefused        today's model calls have cost as much as they may
 ├── StoreUnavailable       the database did not answer
 ├── SettingRefused         an administrator's setting that cannot be: unknown, out of range, or not at this level
+├── PendingRefused         what was asked of a memory that waits for an administrator cannot be
 ├── ClaimLost              another copy took the event over; nothing was committed
 ├── SetupIncomplete        the installation is not as `lorebus migrate` leaves it
 └── EmbeddingModelMismatch the configured model is not the one that the rows were embedded with
@@ -42,6 +43,10 @@ class StoreUnavailable(LorebusError):
 
 class SettingRefused(LorebusError):
     """No such key, no such value, or not at this level; the text names the remedy."""
+
+
+class PendingRefused(LorebusError):
+    """No such memory waits, or it cannot be released; the text names the remedy."""
 
 
 class ClaimLost(LorebusError):

@@ -1,7 +1,7 @@
 """The gate as its callers see it: texts in, verdicts out, or GateUnavailable."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from lorebus.contracts.gate import TEXT_BYTES_MAX, TEXTS_MAX, Origin, ScreenedText, ScreenReply, ScreenRequest
@@ -23,11 +23,18 @@ class Screening:
     matched: Mapping[str, list[str]]
     """Pattern labels by id."""
     incomplete: frozenset[str]
+    watched: Mapping[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Labels of patterns that only watch, by id, whatever the verdict."""
 
     @property
     def patterns(self) -> list[str]:
         """Every pattern that matched, once."""
-        return sorted({label for labels in self.matched.values() for label in labels})
+        return _distinct(self.matched)
+
+    @property
+    def watched_patterns(self) -> list[str]:
+        """Every pattern that only watches and matched, once."""
+        return _distinct(self.watched)
 
 
 class GateClient:
@@ -44,14 +51,16 @@ class GateClient:
         pattern_sets: set[str] = set()
         matched: dict[str, list[str]] = {}
         incomplete: set[str] = set()
+        watched: dict[str, list[str]] = {}
         for batch in _batches(texts):
             reply = await self._ask(ScreenRequest(purpose=purpose, tenant=tenant, origin=origin, texts=batch))
             pattern_sets.add(reply.pattern_set)
             matched |= {verdict.id: verdict.patterns for verdict in reply.verdicts if verdict.verdict == "matched"}
             incomplete |= {verdict.id for verdict in reply.verdicts if verdict.verdict == "incomplete"}
+            watched |= {verdict.id: verdict.watched for verdict in reply.verdicts if verdict.watched}
         if len(pattern_sets) > 1:
             raise GateUnavailable("the pattern set changed between two batches of one question")
-        return Screening("".join(pattern_sets), matched, frozenset(incomplete))
+        return Screening("".join(pattern_sets), matched, frozenset(incomplete), watched)
 
     async def find_pattern_set(self) -> str:
         """The pattern set in force. Raises GateUnavailable when there is none."""
@@ -68,6 +77,10 @@ class GateClient:
         if {verdict.id for verdict in reply.verdicts} != {text.id for text in request.texts}:
             raise GateUnavailable("the gate did not judge every text")
         return reply
+
+
+def _distinct(labels_by_id: Mapping[str, list[str]]) -> list[str]:
+    return sorted({label for labels in labels_by_id.values() for label in labels})
 
 
 def _batches(texts: Mapping[str, str]) -> Iterator[list[ScreenedText]]:

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.schema import memory_items, recall_log
 
-LessonState = Literal["active", "superseded", "consolidated", "deleted"]
+LessonState = Literal["active", "superseded", "consolidated", "held", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ async def _find_items(connection: AsyncConnection, tenant: str, wanted: sa.Colum
     state = sa.case(
         (items.superseded_at.is_not(None), "superseded"),
         (items.consolidated_at.is_not(None), "consolidated"),
+        (items.held_at.is_not(None), "held"),
         else_="active",
     )
     query = sa.select(items.id, state.label("state"), items.failure_type, items.summary, items.created_at)

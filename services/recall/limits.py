@@ -24,6 +24,7 @@ class Limits:
     items_max: int
     similarity_min: float
     created_after: datetime
+    tier_min: int = 0
 
 
 async def find_limits(settings: AdministeredSettings, request: RecallRequest, scope: ScopeName, owner: Owner) -> Limits:
@@ -43,4 +44,5 @@ def choose_limits(request: RecallRequest, stored: Stored, owner: Owner, now: dat
         items_max=clamp_limit(resolve_value(LESSON_RETRIEVAL_LIMIT, stored) if limit is None else limit),
         similarity_min=resolve_value(LESSON_RETRIEVAL_THRESHOLD, stored) if similarity_min is None else similarity_min,
         created_after=created_after(now, age_days_max),
+        tier_min=request.min_tier or 0,
     )

@@ -1,9 +1,10 @@
 """What recall decides: pure."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from math import inf
+from math import ceil, inf
 from typing import Any, Literal
 from uuid import UUID
 
@@ -19,15 +20,18 @@ from lorebus.contracts.recall import (
 
 from libs.common.domain.calibration import Background
 from libs.common.domain.fence import FencedItem, render_block
-from libs.common.domain.memory import is_low_confidence
+from libs.common.domain.memory import is_low_confidence, is_unverified
 from libs.common.domain.relevance import gate_of_setting
 
 LIMIT_MAX = 10
+RUN_SHARE = 2 / 5
+"""Of the places of an answer: one run that wrote much, or was made to, must not be all that an agent reads."""
 GENERAL = "GENERAL"
 _THE_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 MATCHED_NOTE = "[withheld: the memory gate found a pattern of prompt injection in this text]"
 UNSCANNED_NOTE = "[withheld: this text could not be scanned]"
+HELD_NOTE = "[withheld: this text waits for an administrator: `lorebus pending list`]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,10 @@ class Found:
     """The set that cleared the summary when it was written."""
     similarity: float
     coverage: float
+    tier: int
+    finding_set: str | None = None
+    """The latest set that matched the stored texts, and what of it did."""
+    finding_patterns: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +89,31 @@ def created_after(now: datetime, age_days_max: int) -> datetime:
     return now - timedelta(days=age_days_max) if age_days_max else _THE_BEGINNING
 
 
+def cap_runs(found: Sequence[Found], limit: int) -> list[Found]:
+    """The first `limit` in their order, of one run no more than its share. What has no run is not counted."""
+    run_items_max = max(1, ceil(limit * RUN_SHARE))
+    seen: Counter[str] = Counter()
+    kept: list[Found] = []
+    for item in found:
+        if item.run_id is not None:
+            seen[item.run_id] += 1
+        if item.run_id is None or seen[item.run_id] <= run_items_max:
+            kept.append(item)
+    return kept[:limit]
+
+
+def find_flagged(found: Sequence[Found], pattern_set: str | None) -> dict[str, list[str]]:
+    """Patterns by id of those in which the set in force was found to match already."""
+    return {
+        str(item.id): list(item.finding_patterns or ())
+        for item in found
+        if item.finding_set is not None and item.finding_set == pattern_set
+    }
+
+
 def needs_screening(found: Sequence[Found], pattern_set: str | None) -> list[Found]:
-    """Those that the pattern set in force has not cleared; all of them when it is not known."""
-    return [item for item in found if item.pattern_set != pattern_set]
+    """Those of which the pattern set in force has said nothing yet; all of them when it is not known."""
+    return [item for item in found if pattern_set is None or pattern_set not in (item.pattern_set, item.finding_set)]
 
 
 def without(found: Sequence[Found], refused: Collection[str]) -> list[Found]:
@@ -116,6 +146,7 @@ def _build_item(item: Found) -> RecalledItem:
         failure_type=item.failure_type,
         confidence=item.confidence,
         low_confidence=is_low_confidence(item.confidence),
+        tier=item.tier,
         similarity=round(item.similarity, 6),
         created_at=item.created_at,
         run_id=item.run_id,
@@ -123,11 +154,16 @@ def _build_item(item: Found) -> RecalledItem:
 
 
 def _block_of(kept: Sequence[Found]) -> str:
-    return render_block(
-        [
-            FencedItem(str(item.id), item.summary, item.failure_type or GENERAL, is_low_confidence(item.confidence))
-            for item in kept
-        ]
+    return render_block([_fence(item) for item in kept])
+
+
+def _fence(item: Found) -> FencedItem:
+    return FencedItem(
+        str(item.id),
+        item.summary,
+        item.failure_type or GENERAL,
+        is_low_confidence=is_low_confidence(item.confidence),
+        is_unverified=is_unverified(item.tier),
     )
 
 
@@ -147,14 +183,17 @@ class Stored:
     metadata: Mapping[str, Any]
     is_superseded: bool
     is_consolidated: bool
+    is_held: bool = False
     merged_from: Sequence[tuple[UUID, str]] = ()
     replaced: Sequence[tuple[UUID, str]] = ()
 
     @property
-    def status(self) -> Literal["superseded", "consolidated", "active"]:
+    def status(self) -> Literal["superseded", "consolidated", "held", "active"]:
         if self.is_superseded:
             return "superseded"
-        return "consolidated" if self.is_consolidated else "active"
+        if self.is_consolidated:
+            return "consolidated"
+        return "held" if self.is_held else "active"
 
     @property
     def evidence(self) -> dict[str, Any]:
@@ -187,6 +226,12 @@ def build_explained(lesson: Stored, shown: Mapping[str, str]) -> ExplainedLesson
         merged_from=[RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in lesson.merged_from],
         replaced=[RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in lesson.replaced],
     )
+
+
+def build_held(lesson: Stored) -> ExplainedLesson:
+    """That it is there and whose it is: what is not to be recalled is not to be read this way either."""
+    bare = replace(lesson, metadata={"outcome": lesson.metadata.get("outcome")})
+    return build_explained(bare, dict.fromkeys(bare.texts(), HELD_NOTE))
 
 
 def withhold(texts: Mapping[str, str], matched: Collection[str], incomplete: Collection[str]) -> dict[str, str]:

@@ -1,19 +1,21 @@
 """Screening what was found, with as few questions to the gate as safety allows.
 
 A row names the pattern set that cleared its exact text (the database holds it to that). While the gate is known to
-serve that very set, asking again would tell nothing new; what another set cleared is asked about. A gate that has not
+serve that very set, asking again would tell nothing new; nor where the writer, going through stored rows, has found
+that this set matches: such an item is withheld. What only other sets judged is asked about. A gate that has not
 answered for two seconds counts as away, and then every item is asked about, which an absent gate does not answer.
 """
 
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
 from libs.common.errors import GateUnavailable
 from libs.common.gate_client import GateClient, Screening
-from services.recall.rules import Found, needs_screening
+from services.recall.rules import Found, find_flagged, needs_screening
 
 _log = structlog.get_logger("recall")
 
@@ -47,10 +49,13 @@ class Screener:
 
     async def screen(self, found: Sequence[Found], tenant: str) -> Screening:
         """Every item alone. Raises GateUnavailable when an item that is not cleared could not be judged."""
-        unknown = needs_screening(found, self._served_set())
+        served = self._served_set()
+        flagged, unknown = find_flagged(found, served), needs_screening(found, served)
         if not unknown:
-            return Screening("", matched={}, incomplete=frozenset())
-        return await self._gate.screen("recall", {str(item.id): item.summary for item in unknown}, tenant=tenant)
+            return Screening("", matched=flagged, incomplete=frozenset())
+        texts = {str(item.id): item.summary for item in unknown}
+        screening = await self._gate.screen("recall", texts, tenant=tenant)
+        return replace(screening, matched={**flagged, **screening.matched})
 
     def _served_set(self) -> str | None:
         return self._pattern_set if self._clock() - self._seen_at <= FRESH_SECONDS else None

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import structlog
@@ -32,8 +32,10 @@ from services.recall.rules import (
     ScopeName,
     bars_of,
     build_explained,
+    build_held,
     build_reply,
     build_search_reply,
+    cap_runs,
     withhold,
     without,
 )
@@ -41,6 +43,9 @@ from services.recall.screening import Screener
 from services.recall.store import Question, RecallRecord, RecallStore
 
 _log = structlog.get_logger("recall")
+
+FETCHED_MAX = 200
+"""Where one run holds more places than its share: so far down the others are looked for."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,8 @@ class RecallService:
             lesson = await self._store.find_lesson(tenant, request.repository, lesson_id)
             if lesson is None:
                 return ExplainReply()
+            if lesson.status == "held":
+                return ExplainReply(lesson=build_held(lesson))
             screening = await self._gate.screen("recall", lesson.texts(), tenant=tenant)
         except GateUnavailable:
             return ExplainReply(degraded=True, reason="gate")
@@ -113,13 +120,22 @@ class RecallService:
         if known is None:
             return RecallReply.empty()
         limits = await find_limits(self._settings, request, scope, known.owner)
-        found = await self._store.find_fitting(await self._prepare(request, scope, limits))
+        found = await self._find_fitting(await self._prepare(request, scope, limits))
         if not found:
             return RecallReply.empty()
         screening = await self._screener.screen(found, scope.tenant)
         kept = without(found, screening.matched)
         self._note(request, scope, kept, screening)
         return build_reply(kept, dropped=len(found) - len(kept))
+
+    async def _find_fitting(self, question: Question) -> list[Found]:
+        """What fits, of each run its share. Asks for more only where a run holds too much, so mostly once."""
+        found = await self._store.find_fitting(question)
+        capped = cap_runs(found, question.limit)
+        if len(capped) < len(found) == question.limit:
+            found = await self._store.find_fitting(replace(question, limit=FETCHED_MAX))
+            return cap_runs(found, question.limit)
+        return capped
 
     async def _prepare(self, request: RecallRequest, scope: ScopeName, limits: Limits) -> Question:
         model, words = self._lookups.model, self._lookups.background_words
@@ -137,6 +153,7 @@ class RecallService:
             background=background,
             bars=bars_of(limits.similarity_min, background),
             limit=limits.items_max,
+            tier_min=limits.tier_min,
         )
 
     def _note(self, request: RecallRequest, scope: ScopeName, kept: Sequence[Found], screening: Screening) -> None:

@@ -2,9 +2,11 @@
 
 `asked` weighs the query's words by how rare they are in the scope and the background together; `covered` adds up the
 weights that each item carries; the scope's vectors come out of the covering index in one scan (ADR 2). An item passes
-when its similarity or its coverage does; the rank is that of `domain/relevance`. `offset 0` keeps the similarity from
-being computed again for every use, `+ 0` keeps any approximate index out of the plan, and the lateral join fetches
-the texts of what was chosen by key. $1 tenant, $2 scope and $3 model bind every table that is read.
+when its similarity or its coverage does; the rank is that of `domain/relevance`, and between equals the higher origin
+tier comes first (`float4`, since sums of the same weights in another order are equal). `offset 0` keeps the similarity
+from being computed again for every use, `+ 0` keeps any approximate index out of the plan, and the lateral joins fetch
+by key the texts of what was chosen and what a later pattern set found in them. $1 tenant, $2 scope and $3 model bind
+every table that is read.
 """
 
 FIND_SCOPE = "select id, team_id, org_id from scopes where tenant = $1 and kind = $2 and key = $3"
@@ -24,23 +26,28 @@ with asked as materialized (
     from asked join memory_terms using (term) where scope_id = $2
     group by item_id
 ), scanned as (
-    select item_id, terms_total, -(embedding <#> $4) + 0 as similarity
+    select item_id, terms_total, origin_tier as tier, -(embedding <#> $4) + 0 as similarity
     from memory_vectors
-    where scope_id = $2 and model_id = $3 and active and created_at >= $5
+    where scope_id = $2 and model_id = $3 and active and created_at >= $5 and origin_tier >= $18
     offset 0
 ), chosen as (
-    select item_id, similarity, coalesce(share, 0) as coverage,
-        (similarity - $9::float8) / $10::float8
-        + $16::float8 * coalesce(share, 0) / sqrt(0.5 + 0.5 * terms_total / $17::float8) as rank
+    select item_id, similarity, tier, coalesce(share, 0) as coverage,
+        ((similarity - $9::float8) / $10::float8
+        + $16::float8 * coalesce(share, 0) / sqrt(0.5 + 0.5 * terms_total / $17::float8))::float4 as rank
     from scanned left join covered using (item_id)
     where similarity >= $11 or share >= $12
-    order by rank desc, similarity desc, item_id
+    order by rank desc, similarity desc, tier desc, item_id
     limit $13
 )
-select id, summary, failure_type, confidence, created_at, run_id, pattern_set, similarity, coverage
+select id, summary, failure_type, confidence, created_at, run_id, pattern_set, similarity, coverage, tier,
+    finding_set, finding_patterns
 from chosen cross join lateral (
     select id, summary, failure_type, confidence, created_at, run_id, pattern_set
     from memory_items where id = item_id and tenant = $1 and scope_id = $2 limit 1
 ) as item
-order by rank desc, similarity desc, item_id
+left join lateral (
+    select pattern_set as finding_set, patterns as finding_patterns
+    from gate_findings where gate_findings.item_id = id and tenant = $1
+) as finding on true
+order by rank desc, similarity desc, tier desc, item_id
 """

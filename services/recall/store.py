@@ -47,10 +47,11 @@ class Question:
     """Of the query's cosines to texts that have nothing to do with it."""
     bars: Bars
     limit: int
+    tier_min: int = 0
 
 
 def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
-    """What the recall statement's $1 to $17 stand for."""
+    """What the recall statement's $1 to $18 stand for."""
     return (
         question.scope.tenant,
         scope_id,
@@ -69,6 +70,7 @@ def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
         COMMON_SHARE,
         WORDS_WEIGHT,
         TERMS_TYPICAL,
+        question.tier_min,
     )
 
 
@@ -166,6 +168,7 @@ class RecallStore:
             metadata=row.metadata,
             is_superseded=row.superseded_at is not None,
             is_consolidated=row.consolidated_at is not None,
+            is_held=row.held_at is not None,
             merged_from=merged_from,
             replaced=replaced,
         )

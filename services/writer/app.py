@@ -27,9 +27,11 @@ from services.writer.drafting import Drafting
 from services.writer.model.distiller import ModelDistiller
 from services.writer.parts import Parts
 from services.writer.putting import Putting
+from services.writer.rescreening import Rescreening
 from services.writer.saving import Saving
 from services.writer.service import WriterService
 from services.writer.settings import WriterSettings
+from services.writer.stale_rows import StaleRows
 from services.writer.store import WriterStore
 from services.writer.sweeping import Sweeping
 
@@ -62,7 +64,9 @@ async def build(resources: Resources[WriterSettings]) -> Service:
     answering = Answering(resources.client)
     await answering.subscribe(EVIDENCE_PUT, "writer", _put_answerer(Putting(parts, administered)))
     await answering.subscribe(MEMORY_SAVE, "writer", _save_answerer(Saving(inbox, store, service)))
-    return Service(name="writer", tasks=[relay.run, Sweeping(parts, administered).run], stopping=[answering.stop])
+    rescreening = Rescreening(StaleRows(resources.engine), gate, settings.writer_rescreen_seconds)
+    tasks = [relay.run, Sweeping(parts, administered).run, rescreening.run]
+    return Service(name="writer", tasks=tasks, stopping=[answering.stop])
 
 
 async def _open_distiller(resources: Resources[WriterSettings]) -> ModelDistiller | None:

@@ -1,17 +1,16 @@
 """What the writer decides: pure, so that every rule can be read and tested by itself."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
-from uuid import UUID
 
 from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 from lorebus.contracts.subjects import MEMORY_WRITE, RUN_FINISHED
 
 from libs.common.domain.lexical import tokenize
-from libs.common.domain.memory import screened_text
+from libs.common.domain.memory import TIER_AGENT, TIER_OUTSIDE, TIER_SYSTEM_EVIDENCE, screened_text
 from libs.common.domain.strings import find_strings
 from services.writer.evidence.cleaning import clean_note
 from services.writer.evidence.collection import Evidence
@@ -22,9 +21,6 @@ from services.writer.wording.note import build_note
 AGENT_KEY = "commitToMemory"
 MODEL_FREE_WRITERS = frozenset({"mergeConflictResolver", "shellStep"})
 
-TIER_SYSTEM_EVIDENCE = 2
-TIER_AGENT = 1
-TIER_OUTSIDE = 0
 TERMS_MAX = 1_000
 
 
@@ -47,6 +43,11 @@ class Source:
     def key(self) -> str:
         """The event among all kinds of events of the tenant; each kind has ids of its own."""
         return self.event_id if self.schema_name == RUN_FINISHED else f"{self.schema_name}:{self.event_id}"
+
+    @property
+    def origin(self) -> str:
+        """Who is held to account for it: a repository for its runs, each writer of a repository for its notes."""
+        return self.repository if self.schema_name == RUN_FINISHED else f"{self.repository} {self.agent_key}"
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,21 @@ def draft_note(note: WriteMemory) -> Draft:
     return Draft(lesson, tier, index_terms(lesson), is_superseding=note.supersede)
 
 
+@dataclass(frozen=True)
+class Trust:
+    """How far a memory is trusted, and whether an administrator has to look at it before it is recalled."""
+
+    tier: int
+    is_held: bool = False
+
+
+def weigh_trust(origin_tier: int, watched: Collection[str]) -> Trust:
+    """Risky text counts as no more than an agent's word; what is no more than that already is held."""
+    if not watched:
+        return Trust(origin_tier)
+    return Trust(min(origin_tier, TIER_AGENT), is_held=origin_tier <= TIER_AGENT)
+
+
 def source_of_run(run: RunFinished, tenant: str, published_at: datetime) -> Source:
     return Source(
         tenant=tenant,
@@ -149,34 +165,3 @@ def index_terms(lesson: Lesson) -> tuple[str, ...]:
 def evidence_time(occurred_at: datetime | None, published_at: datetime) -> datetime:
     """When the run ended. Nobody can speak for the future: that would make a lesson that nothing replaces."""
     return min(occurred_at or published_at, published_at)
-
-
-@dataclass(frozen=True)
-class Rival:
-    """A lesson about the same thing: the new one, or an active one near it."""
-
-    id: UUID
-    evidence_at: datetime
-    event_id: str
-    origin_tier: int
-
-    @property
-    def age_order(self) -> tuple[datetime, str]:
-        return self.evidence_at, self.event_id
-
-
-@dataclass(frozen=True)
-class Supersession:
-    """Which active lessons the new one replaces, and which one replaces it, if any."""
-
-    replaced: tuple[UUID, ...] = ()
-    replaced_by: UUID | None = None
-
-
-def supersede(new: Rival, near: Sequence[Rival]) -> Supersession:
-    """Newer evidence replaces older, whatever the order of arrival; a lower tier never replaces a higher."""
-    newer = [rival for rival in near if rival.age_order > new.age_order and rival.origin_tier >= new.origin_tier]
-    older = [rival for rival in near if rival.age_order < new.age_order and rival.origin_tier <= new.origin_tier]
-    if newer:
-        return Supersession(replaced_by=max(newer, key=lambda rival: rival.age_order).id)
-    return Supersession(replaced=tuple(sorted(rival.id for rival in older)))

@@ -12,7 +12,7 @@ from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE
 from libs.common.database import outages_as_store_unavailable
 from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, StoreUnavailable
 from libs.common.inbox import Claim, Inbox, Leased, Outcome, Receipt, Settled, content_hash
-from services.writer.rules import Source, draft_note, source_of_note
+from services.writer.rules import Source, source_of_note
 from services.writer.service import WriterService
 from services.writer.store import Kept, WriterStore
 
@@ -49,12 +49,12 @@ class Saving:
 
     async def _write(self, claim: Claim, note: WriteMemory, source: Source) -> SaveReply:
         try:
-            result = await self._service.keep(source, draft_note(note), claim)
+            result = await self._service.keep_note(source, note, claim)
         except GateUnavailable:
             return await self._give_back(claim, "gate")
         except EmbedderUnavailable:
             return await self._give_back(claim, "embedder")
-        return _stored(result) if isinstance(result, Kept) else _refused(result)
+        return _stored(result) if isinstance(result, Kept) else await self._refused(source, result)
 
     async def _give_back(self, claim: Claim, reason: SaveRefusal) -> SaveReply:
         await self._inbox.release(claim)
@@ -62,7 +62,15 @@ class Saving:
 
     async def _answer_settled(self, source: Source) -> SaveReply:
         kept = await self._store.find_kept(source)
-        return _stored(kept) if kept else _refused(await self._store.get_outcome(source))
+        return _stored(kept) if kept else await self._refused(source, await self._store.get_outcome(source))
+
+    async def _refused(self, source: Source, outcome: Outcome) -> SaveReply:
+        if outcome.reason == "origin_quarantined":
+            return _turned_away(await self._store.find_quarantine_end(source))
+        if outcome.patterns:
+            reason = "the memory gate found a pattern of prompt injection; reword the note"
+            return SaveReply(error="matched", reason=reason, patterns=list(outcome.patterns))
+        return refuse("incomplete", "the memory gate could not scan the whole note; save it later with a new event id")
 
 
 def refuse(error: SaveRefusal, reason: str) -> SaveReply:
@@ -70,14 +78,14 @@ def refuse(error: SaveRefusal, reason: str) -> SaveReply:
 
 
 def _stored(kept: Kept) -> SaveReply:
-    return SaveReply(id=str(kept.id), created_at=kept.created_at)
+    return SaveReply(id=str(kept.id), created_at=kept.created_at, held=kept.is_held)
 
 
-def _refused(outcome: Outcome) -> SaveReply:
-    if outcome.patterns:
-        reason = "the memory gate found a pattern of prompt injection; reword the note"
-        return SaveReply(error="matched", reason=reason, patterns=list(outcome.patterns))
-    return refuse("incomplete", "the memory gate could not scan the whole note; save it later with a new event id")
+def _turned_away(until: datetime | None) -> SaveReply:
+    """`until`: None where the quarantine is over by now."""
+    when = f"after {until:%Y-%m-%d %H:%M:%S} UTC" if until else "now"
+    reason = f"too many notes of this writer were refused, so this one was not read; save it {when} with a new event id"
+    return refuse("origin_quarantined", reason)
 
 
 def _receipt(note: WriteMemory, tenant: str) -> Receipt:

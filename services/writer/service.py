@@ -1,6 +1,7 @@
 """The writer's story: a finished run or a note comes in, a screened lesson is stored, and the taps are told."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -17,7 +18,7 @@ from libs.common.embedding.models import ServingModel
 from libs.common.gate_client import GateClient, Screening
 from libs.common.inbox import Claim, Outcome
 from services.writer.drafting import Drafting
-from services.writer.rules import Draft, Skip, Source, draft_note, source_of_note, source_of_run
+from services.writer.rules import Draft, Skip, Source, draft_note, source_of_note, source_of_run, weigh_trust
 from services.writer.store import Kept, NewLesson, WriterStore
 
 _log = structlog.get_logger("writer")
@@ -25,7 +26,7 @@ _log = structlog.get_logger("writer")
 
 class WriterService:
     """run.finished → evidence → lesson ┐
-    memory.write → note ────────────────┴→ gate.screen → embed → one transaction → lesson_written
+    memory.write → note ────────────────┴→ gate.screen → embed → one transaction → lesson_written or lesson_held
     """
 
     def __init__(
@@ -47,6 +48,8 @@ class WriterService:
 
     async def write(self, run: RunFinished, claim: Claim) -> None:
         source = source_of_run(run, claim.receipt.tenant, claim.receipt.published_at)
+        if await self._turn_away(source, claim):
+            return
         drafted = await self._drafting.draft(run, source, tries=claim.number)
         if isinstance(drafted.result, Skip):
             reason = drafted.result.reason
@@ -57,7 +60,18 @@ class WriterService:
 
     async def write_note(self, note: WriteMemory, claim: Claim) -> None:
         source = source_of_note(note, claim.receipt.tenant, claim.receipt.published_at)
-        await self.keep(source, draft_note(note), claim)
+        await self.keep_note(source, note, claim)
+
+    async def keep_note(self, source: Source, note: WriteMemory, claim: Claim) -> Kept | Outcome:
+        return await self._turn_away(source, claim) or await self.keep(source, draft_note(note), claim)
+
+    async def _turn_away(self, source: Source, claim: Claim) -> Outcome | None:
+        """Ends an event of an origin in quarantine, before anything is done for it that costs."""
+        until = await self._store.find_quarantine_end(source)
+        if until is None:
+            return None
+        fact = LessonRefused(**_of(source), reason="origin_quarantined", until=until)
+        return await self._end(source, claim, Outcome("refused", "origin_quarantined"), [fact])
 
     async def keep(
         self, source: Source, draft: Draft, claim: Claim, facts: Sequence[MemoryEvent] = ()
@@ -66,22 +80,40 @@ class WriterService:
         origin = Origin(kind=source.schema_name, run_id=source.run_id, writer=source.agent_key)
         screening = await self._gate.screen("write", draft.texts(), tenant=source.tenant, origin=origin)
         if screening.matched or screening.incomplete:
-            outcome, fact = _refusal(source, draft, screening)
-            await self._end(source, claim, outcome, [*facts, fact])
-            return outcome
+            return await self._refuse(source, draft, claim, screening, facts)
+        return await self._store_lesson(source, draft, claim, screening, facts)
+
+    async def _refuse(
+        self, source: Source, draft: Draft, claim: Claim, screening: Screening, facts: Sequence[MemoryEvent]
+    ) -> Outcome:
+        """A match is an attack and says so; a scan that was not whole is an outage. Neither is tried again."""
+        about: dict[str, Any] = {**_of(source), "failure_type": draft.lesson.failure_type}
+        if not screening.matched:
+            outage = Outcome("refused", "incomplete")
+            return await self._end(source, claim, outage, [*facts, WriteScanUnavailable(**about)])
+        fact = LessonRefused(**about, patterns=screening.patterns)
+        outcome = await self._store.refuse_lesson(claim, source, screening.patterns, [*facts, fact])
+        return self._tell_end(source, outcome)
+
+    async def _store_lesson(
+        self, source: Source, draft: Draft, claim: Claim, screening: Screening, facts: Sequence[MemoryEvent]
+    ) -> Kept:
+        trust = weigh_trust(draft.origin_tier, screening.watched_patterns)
         [embedding] = await self._model.embedder.embed([draft.lesson.summary])
         new = NewLesson(
             source=source,
-            draft=draft,
+            draft=replace(draft, origin_tier=trust.tier),
             pattern_set=screening.pattern_set,
             model_id=self._model.id,
             embedding=embedding,
             supersede_similarity_min=await self._supersede_similarity_min(source, draft),
+            watched=screening.watched_patterns,
+            is_held=trust.is_held,
         )
         kept = await self._store.insert_lesson(claim, new, facts)
         self._relay.nudge()
-        replaced = len(kept.replaced)
-        _log.info("writer.lesson_written", event_id=source.event_id, lesson_id=str(kept.id), superseded=replaced)
+        ended, replaced = "held" if kept.is_held else "written", len(kept.replaced)
+        _log.info(f"writer.lesson_{ended}", event_id=source.event_id, lesson_id=str(kept.id), superseded=replaced)
         return kept
 
     async def _supersede_similarity_min(self, source: Source, draft: Draft) -> float:
@@ -90,19 +122,14 @@ class WriterService:
         owner = Owner(team=source.team_id, organization=source.org_id)
         return await self._settings.get(SUPERSEDE_THRESHOLD, source.tenant, owner)
 
-    async def _end(self, source: Source, claim: Claim, outcome: Outcome, facts: Sequence[MemoryEvent]) -> None:
+    async def _end(self, source: Source, claim: Claim, outcome: Outcome, facts: Sequence[MemoryEvent]) -> Outcome:
         await self._store.end_without_lesson(claim, outcome, facts)
+        return self._tell_end(source, outcome)
+
+    def _tell_end(self, source: Source, outcome: Outcome) -> Outcome:
         self._relay.nudge()
         _log.info(f"writer.lesson_{outcome.status}", event_id=source.event_id, reason=outcome.reason)
-
-
-def _refusal(source: Source, draft: Draft, screening: Screening) -> tuple[Outcome, MemoryEvent]:
-    """A match is an attack and says so; a scan that was not whole is an outage. Neither is tried again."""
-    about: dict[str, Any] = {**_of(source), "failure_type": draft.lesson.failure_type}
-    if screening.matched:
-        patterns = screening.patterns
-        return Outcome("refused", "matched", patterns=patterns), LessonRefused(**about, patterns=patterns)
-    return Outcome("refused", "incomplete"), WriteScanUnavailable(**about)
+        return outcome
 
 
 def _of(source: Source) -> dict[str, Any]:

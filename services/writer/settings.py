@@ -14,3 +14,5 @@ class WriterSettings(CommonSettings):
     writer_model_tries_max: int = Field(default=6, ge=1)
     """How often a run is begun while the model does not answer; then the lesson is written without it."""
     writer_gate_timeout_seconds: float = Field(default=2.0, gt=0)
+    writer_rescreen_seconds: float = Field(default=60.0, gt=0)
+    """How often it is looked whether stored texts have to be screened again, by another pattern set."""

@@ -9,21 +9,24 @@ from uuid import UUID
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
-from lorebus.contracts.events import LessonWritten, MemoryEvent, Superseded
+from lorebus.contracts.events import LessonHeld, LessonWritten, MemoryEvent, Superseded
 from lorebus.contracts.subjects import RUN_FINISHED
 from pgvector import HalfVector
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from libs.common.active_items import activate, deactivate
+from libs.common.active_items import activate
 from libs.common.database import lock_scope, outages_as_store_unavailable
 from libs.common.domain.memory import item_id_for, screened_text, text_hash
+from libs.common.domain.supersession import Rival, Supersession, supersede
 from libs.common.inbox import Claim, Inbox, Outcome
 from libs.common.language_model.answers import delete_answers
 from libs.common.outbox import insert_events
+from libs.common.rivals import find_rivals, replace_items
 from libs.common.schema import gate_verdicts, inbox, memory_items, memory_vectors, scopes
+from services.writer.origins import count_refusal, find_quarantine_end
 from services.writer.parts import delete_parts
-from services.writer.rules import Draft, Rival, Source, Supersession, supersede
+from services.writer.rules import Draft, Source
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class NewLesson:
     embedding: npt.NDArray[np.float32]
     supersede_similarity_min: float
     """1: it replaces nothing."""
+    watched: Sequence[str] = ()
+    """Patterns that only watch and matched."""
+    is_held: bool = False
+    """Not recalled, and in nobody's way, until an administrator releases it."""
 
     @property
     def id(self) -> UUID:
@@ -50,6 +57,7 @@ class Kept:
     id: UUID
     created_at: datetime
     replaced: Sequence[UUID] = ()
+    is_held: bool = False
 
 
 class WriterStore:
@@ -63,29 +71,46 @@ class WriterStore:
                 await self._end(connection, claim, outcome)
                 await insert_events(connection, facts)
 
+    async def refuse_lesson(
+        self, claim: Claim, source: Source, patterns: Sequence[str], facts: Sequence[MemoryEvent]
+    ) -> Outcome:
+        """Ends the event as an attack, and counts that against its origin."""
+        outcome = Outcome("refused", "matched", patterns=patterns)
+        with outages_as_store_unavailable():
+            async with self._engine.begin() as connection:
+                await self._end(connection, claim, outcome)
+                quarantined = await count_refusal(connection, source, patterns)
+                await insert_events(connection, [*facts, quarantined] if quarantined else facts)
+        return outcome
+
+    async def find_quarantine_end(self, source: Source) -> datetime | None:
+        """Until when nothing of the source's origin is taken; None: it is free."""
+        with outages_as_store_unavailable():
+            async with self._engine.connect() as connection:
+                return await find_quarantine_end(connection, source)
+
     async def insert_lesson(self, claim: Claim, new: NewLesson, facts: Sequence[MemoryEvent]) -> Kept:
-        """Stores the lesson, supersedes what it replaces, ends the event."""
+        """Stores the lesson, supersedes what it replaces unless it is held, ends the event."""
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
                 scope_id = await self._get_scope_id(connection, new.source)
                 await lock_scope(connection, scope_id)
-                near = await self._find_near(connection, scope_id, new)
-                decision = supersede(_rival(new), near)
+                decision = await self._decide(connection, scope_id, new)
                 created_at = await self._insert_item(connection, scope_id, new, decision)
-                await self._supersede(connection, scope_id, decision.replaced, superseded_by=new.id)
+                await replace_items(connection, scope_id, decision.replaced, by=new.id)
                 await self._end(connection, claim, Outcome("written", item_ids=[new.id]))
                 await insert_events(connection, [*facts, *_facts(new, decision)])
-        return Kept(new.id, created_at, decision.replaced)
+        return Kept(new.id, created_at, decision.replaced, new.is_held)
 
     async def find_kept(self, source: Source) -> Kept | None:
         """The lesson that this event made."""
-        query = sa.select(memory_items.c.id, memory_items.c.created_at)
+        query = sa.select(memory_items.c.id, memory_items.c.created_at, memory_items.c.held_at)
         with outages_as_store_unavailable():
             async with self._engine.connect() as connection:
                 row = (
                     await connection.execute(query.filter_by(tenant=source.tenant, source_event_id=source.key))
                 ).one_or_none()
-        return Kept(row.id, row.created_at) if row else None
+        return Kept(row.id, row.created_at, is_held=row.held_at is not None) if row else None
 
     async def get_outcome(self, source: Source) -> Outcome:
         """How this event ended."""
@@ -118,30 +143,14 @@ class WriterStore:
             is_new = sa.or_(*(scopes.c[column].is_distinct_from(name) for column, name in owner.items()))
             await connection.execute(sa.update(scopes).filter_by(**key).where(is_new).values(owner))
 
-    async def _find_near(self, connection: AsyncConnection, scope_id: int, new: NewLesson) -> list[Rival]:
-        """Active lessons of the scope at or above the threshold, locked in the order of their ids."""
-        if new.supersede_similarity_min >= 1:
-            return []
-        similarity = memory_vectors.c.embedding.op("<#>")(_half(new.embedding))
-        query = (
-            sa.select(
-                memory_items.c.id,
-                memory_items.c.evidence_at,
-                memory_items.c.source_event_id,
-                memory_items.c.origin_tier,
-            )
-            .join(memory_vectors, memory_vectors.c.item_id == memory_items.c.id)
-            .where(
-                memory_vectors.c.scope_id == scope_id,
-                memory_vectors.c.model_id == new.model_id,
-                memory_vectors.c.active,
-                similarity <= -new.supersede_similarity_min,
-            )
-            .order_by(memory_items.c.id)
-            .with_for_update(of=memory_items)
+    async def _decide(self, connection: AsyncConnection, scope_id: int, new: NewLesson) -> Supersession:
+        if new.is_held:
+            return Supersession()
+        similarity_min = new.supersede_similarity_min
+        near = await find_rivals(
+            connection, scope_id, new.model_id, _half(new.embedding), similarity_min=similarity_min
         )
-        rows = (await connection.execute(query)).all()
-        return [Rival(row.id, row.evidence_at, row.source_event_id, row.origin_tier) for row in rows]
+        return supersede(_rival(new), near)
 
     async def _insert_item(
         self, connection: AsyncConnection, scope_id: int, new: NewLesson, decision: Supersession
@@ -153,10 +162,12 @@ class WriterStore:
             "verdict": "clean",
         }
         await connection.execute(insert(gate_verdicts).values(verdict).on_conflict_do_nothing())
-        is_active = decision.replaced_by is None
+        is_active = decision.replaced_by is None and not new.is_held
         item = _item_row(new) | verdict
         item |= {"scope_id": scope_id, "superseded_by_id": decision.replaced_by}
-        item["superseded_at"] = None if is_active else sa.func.now()
+        item["superseded_at"] = sa.func.now() if decision.replaced_by else None
+        if new.is_held:
+            item |= {"held_at": sa.func.now(), "held_patterns": list(new.watched)}
         created = insert(memory_items).values(item).returning(memory_items.c.created_at)
         created_at = (await connection.execute(created)).scalar_one()
         vector = {"item_id": new.id, "model_id": new.model_id, "scope_id": scope_id, "created_at": created_at}
@@ -166,15 +177,6 @@ class WriterStore:
         if is_active:
             await activate(connection, scope_id, [new.id])
         return created_at
-
-    async def _supersede(
-        self, connection: AsyncConnection, scope_id: int, ids: Sequence[UUID], *, superseded_by: UUID
-    ) -> None:
-        if not ids:
-            return
-        stamp = {"superseded_at": sa.func.now(), "superseded_by_id": superseded_by}
-        await connection.execute(sa.update(memory_items).where(memory_items.c.id.in_(ids)).values(stamp))
-        await deactivate(connection, scope_id, ids)
 
 
 def _half(embedding: npt.NDArray[np.float32]) -> HalfVector:
@@ -213,20 +215,22 @@ def _item_row(new: NewLesson) -> dict[str, Any]:
 
 def _facts(new: NewLesson, decision: Supersession) -> list[MemoryEvent]:
     source = new.source
+    about: dict[str, Any] = {
+        "tenant": source.tenant,
+        "event_id": source.event_id,
+        "run_id": source.run_id,
+        "repository": source.repository,
+        "written_by": source.agent_key,
+        "id": str(new.id),
+        "failure_type": new.draft.lesson.failure_type,
+    }
+    if new.is_held:
+        return [LessonHeld(**about, patterns=list(new.watched))]
     replaced = [str(id_) for id_ in decision.replaced]
-    written = LessonWritten(
-        tenant=source.tenant,
-        event_id=source.event_id,
-        run_id=source.run_id,
-        repository=source.repository,
-        written_by=source.agent_key,
-        id=str(new.id),
-        failure_type=new.draft.lesson.failure_type,
-        superseded=replaced,
-    )
     pairs = [(replaced, str(new.id))] if replaced else []
     if decision.replaced_by:
         pairs.append(([str(new.id)], str(decision.replaced_by)))
+    written = LessonWritten(**about, superseded=replaced, watched=list(new.watched))
     return [written, *(_superseded(source, ids, by) for ids, by in pairs)]
 
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from conftest import LOG_FILE, Installation, ci_run, dump_database, run_services
 from lorebus import Lorebus
 from lorebus.contracts.runs import RunFinished
+from lorebus.writers import record_shell_step
 
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.consume import FAILURES_MAX, Consumer, Consumption
@@ -345,7 +346,7 @@ async def test_tenants_never_meet(installation: Installation, repository: str) -
 
 
 async def test_no_credential_of_a_run_reaches_a_row_a_fact_or_a_log_line(
-    installation: Installation, shared: Path, open_folder: Path
+    installation: Installation, shared: Path, open_folder: Path, repository: str
 ) -> None:
     folder = shared / "real-runs"
     secrets: list[str] = []
@@ -353,19 +354,42 @@ async def test_no_credential_of_a_run_reaches_a_row_a_fact_or_a_log_line(
         run = json.loads((folder / listed["file"]).read_text()) | {"transcripts": []}
         event = await installation.publish(run)
         assert event.status in {"written", "refused"}
+        await _bury(installation, run)
+        await _note_step(installation, repository, listed["must_never_appear"])
         secrets += listed["must_never_appear"]
-    rows = await dump_database(installation.engine)
-    told = await all_facts(installation)
-    logged = (open_folder / LOG_FILE).read_text()
-    assert "writer.lesson_written" in logged
-    assert [secret for secret in secrets if secret in rows or secret in told or secret in logged] == []
+    sinks = {
+        "tables": await dump_database(installation.engine),
+        "log": (open_folder / LOG_FILE).read_text(),
+        **{stream: await _held_by(installation, stream) for stream in ("EVENTS", "DLQ", "CTL")},
+    }
+    assert all(sinks.values())
+    assert "writer.lesson_written" in sinks["log"]
+    assert [(name, secret) for name, held in sinks.items() for secret in secrets if secret in held] == []
 
 
-async def all_facts(installation: Installation) -> str:
-    """Everything the EVENTS stream holds."""
+async def _bury(installation: Installation, run: dict[str, Any]) -> None:
+    """The same run as a dead letter: of a version that nobody can read."""
+    body = json.dumps(run | {"version": 2, "event_id": str(uuid4())}).encode()
+    client = await nats.connect(installation.settings.nats_url)
+    await client.jetstream().publish("run.finished", body)
+    await client.close()
+    assert (await installation.end_of(f"sha256:{payload_hash(body)}")).status == "dead"
+
+
+async def _note_step(installation: Installation, repository: str, secrets: list[str]) -> None:
+    """A step that was given these values, and had one of them in its command."""
+    run_id = str(uuid4())
+    step = {"command": f"deploy --with {secrets[0]}", "exit_code": 0, "pushed": True, "branch": "main"}
+    about = {"repository": repository, "run_id": run_id, "files_changed": ["a.py"], "image": "", "committed_sha": ""}
+    await record_shell_step(installation.memory, **step, **about, secrets=tuple(secrets))
+    await installation.until(sa.select(memory_items.c.id).where(memory_items.c.run_id == run_id))
+
+
+async def _held_by(installation: Installation, name: str) -> str:
+    """Everything that a stream holds."""
     client = await nats.connect(installation.settings.nats_url)
     stream = client.jetstream()
-    last = (await stream.stream_info("EVENTS")).state.last_seq
-    messages = [await stream.get_msg("EVENTS", seq, direct=True) for seq in range(1, last + 1)]
+    state = (await stream.stream_info(name)).state
+    messages = [await stream.get_msg(name, seq, direct=True) for seq in range(state.first_seq, state.last_seq + 1)]
     await client.close()
     return "\n".join((message.data or b"").decode() for message in messages)

@@ -38,6 +38,7 @@ class FencedItem:
     label: str
     """The failure type, or GENERAL."""
     is_low_confidence: bool = False
+    is_unverified: bool = False
 
 
 def render_block(items: Sequence[FencedItem]) -> str:
@@ -49,7 +50,8 @@ def render_block(items: Sequence[FencedItem]) -> str:
 
 
 def _render_bullet(item: FencedItem) -> str:
-    label = f"{item.label}, low confidence" if item.is_low_confidence else item.label
+    doubts = {"low confidence": item.is_low_confidence, "unverified source": item.is_unverified}
+    label = ", ".join([item.label, *(doubt for doubt, holds in doubts.items() if holds)])
     return f"- [{neutralise(label)}] (lesson {neutralise(item.id)}) {neutralise(item.summary)}"
 
 

@@ -20,6 +20,6 @@ def _compile(source: str) -> re.Pattern[str]:
     return cast("re.Pattern[str]", _re2.compile(source, options))
 
 
-_MASKER = Masker(_compile)
+_MASKER = Masker(_compile, is_automaton=True)
 mask_text = _MASKER.mask_text
 mask_json = _MASKER.mask_json

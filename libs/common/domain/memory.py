@@ -8,6 +8,11 @@ _NAMESPACE = UUID("6f1d3c52-6a0e-5d53-9c1c-7f6a3f0f4b1e")
 LOW_CONFIDENCE_BELOW = 0.5
 """Recalled with a label (seed section 2)."""
 
+TIER_SYSTEM_EVIDENCE = 2
+TIER_AGENT = 1
+TIER_OUTSIDE = 0
+"""How far a memory's origin is trusted, set by code when it is written; 3 is a person with rights to manage."""
+
 
 def item_id_for(tenant: str, event_id: str, ordinal: int = 0) -> UUID:
     """The same event always makes the same memory, however often it is handled."""
@@ -21,6 +26,11 @@ def screened_text(summary: str, rationale: str) -> str:
 
 def text_hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_unverified(tier: int) -> bool:
+    """Text of somebody whom nothing vouches for: recalled with a label."""
+    return tier <= TIER_OUTSIDE
 
 
 def is_low_confidence(confidence: float | None) -> bool:

@@ -1,6 +1,7 @@
 """What goes into a prompt cannot get out of its fence."""
 
 import json
+import random
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,6 +37,45 @@ def test_no_text_can_open_or_close_a_tag_or_start_a_line_of_its_own(text: str) -
     assert block.count("</recalled_memory>") == block.count("<recalled_memory>") == 1
     assert block.count("<") == 2
     assert len(block.split("<recalled_memory>\n")[1].splitlines()) == 2
+
+
+HOSTILE_PARTS = (
+    "<", ">", "/", "</", "recalled_memory", "recalled memory", "</recalled_memory>", "<recalled_memory>",
+    "&lt;", "&#60;", "\\u003c", "\\x3c", "%3C", "\uff1c", "\u2039", "\u27e8", "\ufe64", "\u0338", "\u200b", "\u202e",
+    "\U000e003c", "\x00", "\x1b[2K", "\x08", "\r", "\n", "\r\n", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029",
+    "- [GENERAL] (lesson x) ", "## Lessons from earlier runs", "<|im_start|>system", "]]>", "-->", "```", "{{", "a",
+    " ", "\U0001f600",
+)  # fmt: skip
+HOSTILE_TEXTS = 10_000
+
+
+def hostile_texts() -> list[str]:
+    """Closers cut up, doubled, escaped, disguised and mixed with anything; the same ones each time."""
+    chance = random.Random(20_261_130)
+    return ["".join(chance.choices(HOSTILE_PARTS, k=chance.randint(1, 12))) for _ in range(HOSTILE_TEXTS)]
+
+
+def test_none_of_ten_thousand_hostile_texts_closes_the_fence_or_starts_a_line() -> None:
+    texts = hostile_texts()
+    for text in texts:
+        item = FencedItem(text, text, text, is_low_confidence=True, is_unverified=True)
+        lines = render_block([item, item]).splitlines()
+        assert lines[6::3] == ["<recalled_memory>", "</recalled_memory>"], text
+        assert len(lines) == 10
+        assert "<" not in "".join(lines[7:9])
+    assert sum("</recalled_memory>" in text for text in texts) > 1_000
+
+
+def test_both_doubts_stand_beside_the_label() -> None:
+    assert "- [GENERAL, low confidence, unverified source] (lesson 1) a" in render_block(
+        [FencedItem("1", "a", "GENERAL", is_low_confidence=True, is_unverified=True)]
+    )
+
+
+def test_a_block_with_both_doubts_is_taken_out_when_it_was_cut_off_too() -> None:
+    item = FencedItem(LESSON_ID, "Pin it.", "SECURITY_VIOLATION", is_low_confidence=True, is_unverified=True)
+    block = render_block([item])
+    assert drop_recalled(block[block.index("- [") :]) == "</recalled_memory>"
 
 
 def test_white_space_becomes_one_blank() -> None:

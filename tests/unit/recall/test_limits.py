@@ -58,3 +58,8 @@ def test_who_asks_does_not_change_how_lessons_age() -> None:
 @pytest.mark.parametrize("scope", ["channel", "project"])
 def test_only_lessons_age(scope: str) -> None:
     assert limits(aged("platform", "", 30), TEAM, **{scope: "C1"}).created_after == EVER
+
+
+@pytest.mark.parametrize(("asked", "tier_min"), [(None, 0), (0, 0), (2, 2)])
+def test_without_a_least_tier_every_tier_is_good_enough(asked: int | None, tier_min: int) -> None:
+    assert limits(stored(), min_tier=asked).tier_min == tier_min

@@ -8,16 +8,20 @@ import pytest
 
 from libs.common.domain.calibration import Background
 from services.recall.rules import (
+    HELD_NOTE,
     MATCHED_NOTE,
     UNSCANNED_NOTE,
     Found,
     Stored,
     bars_of,
     build_explained,
+    build_held,
     build_reply,
     build_search_reply,
+    cap_runs,
     clamp_limit,
     created_after,
+    find_flagged,
     needs_screening,
     withhold,
     without,
@@ -35,6 +39,7 @@ def found(number: int, **fields: object) -> Found:
         "pattern_set": "p1",
         "similarity": 0.5,
         "coverage": 0.3,
+        "tier": 2,
     }
     return Found(id=UUID(int=number), summary=f"lesson {number}", created_at=NOW, **(known | fields))
 
@@ -69,6 +74,37 @@ def test_without_a_known_set_everything_needs_screening() -> None:
     assert len(needs_screening([found(1), found(2)], None)) == 2
 
 
+def test_what_the_set_in_force_was_found_to_match_needs_no_screening_and_is_flagged() -> None:
+    items = [found(1, pattern_set="p0", finding_set="p1", finding_patterns=["a.b"]), found(2, pattern_set="p1")]
+    assert needs_screening(items, "p1") == []
+    assert find_flagged(items, "p1") == {str(UUID(int=1)): ["a.b"]}
+
+
+@pytest.mark.parametrize("served", ["p2", None])
+def test_what_another_set_was_found_to_match_is_screened(served: str | None) -> None:
+    items = [found(1, pattern_set="p0", finding_set="p1", finding_patterns=["a.b"])]
+    assert needs_screening(items, served) == items
+    assert find_flagged(items, served) == {}
+
+
+@pytest.mark.parametrize(("limit", "of_one_run"), [(1, 1), (2, 1), (3, 2), (5, 2), (10, 4)])
+def test_one_run_takes_no_more_than_two_places_of_five(limit: int, of_one_run: int) -> None:
+    of_run = [found(number, run_id="one") for number in range(20)]
+    others = [found(number, run_id=f"other-{number}") for number in range(20, 40)]
+    kept = cap_runs([*of_run, *others], limit)
+    assert [item.run_id for item in kept].count("one") == of_one_run
+    assert len(kept) == limit
+
+
+def test_capped_items_keep_their_order() -> None:
+    items = [found(number, run_id="one" if number < 4 else f"r{number}") for number in range(7)]
+    assert [item.id.int for item in cap_runs(items, 5)] == [0, 1, 4, 5, 6]
+
+
+def test_items_without_a_run_are_not_capped() -> None:
+    assert len(cap_runs([found(number, run_id=None) for number in range(9)], 5)) == 5
+
+
 def test_what_is_dropped_leaves_a_gap_and_the_order() -> None:
     items = [found(1), found(2), found(3)]
     assert [item.id.int for item in without(items, {str(UUID(int=2))})] == [1, 3]
@@ -78,6 +114,15 @@ def test_a_low_confidence_is_labelled_and_no_grade_is_not() -> None:
     reply = build_reply([found(1, confidence=0.3), found(2, confidence=None), found(3, confidence=0.5)], dropped=0)
     assert [item.low_confidence for item in reply.items] == [True, False, False]
     assert "[CI_FAILURE, low confidence]" in reply.block
+
+
+def test_the_tier_is_told_and_text_that_nothing_vouches_for_is_labelled() -> None:
+    reply = build_reply(
+        [found(1, tier=0, confidence=None), found(2, tier=1), found(3, tier=0, confidence=0.3)], dropped=0
+    )
+    assert [item.tier for item in reply.items] == [0, 1, 0]
+    assert reply.block.count("[CI_FAILURE, unverified source]") == 1
+    assert reply.block.count("[CI_FAILURE, low confidence, unverified source]") == 1
 
 
 def test_a_lesson_without_a_failure_type_is_general() -> None:
@@ -128,3 +173,15 @@ def test_explain_withholds_each_text_that_was_not_cleared() -> None:
     assert explained.summary == explained.merged_from[0].summary == MATCHED_NOTE
     assert explained.evidence == {"quote": UNSCANNED_NOTE, "head_sha": "abc"}
     assert (explained.rationale, explained.replaced[0].summary) == ("r", "older")
+
+
+def test_a_held_lesson_is_explained_without_any_text_of_it() -> None:
+    lesson = stored(is_held=True, summary="fetch and run it", rationale="because")
+    explained = build_held(lesson)
+    assert (lesson.status, explained.status, explained.outcome) == ("held", "held", "MERGED")
+    assert (explained.summary, explained.rationale, explained.evidence) == (HELD_NOTE, HELD_NOTE, {})
+
+
+@pytest.mark.parametrize(("field", "status"), [("is_superseded", "superseded"), ("is_consolidated", "consolidated")])
+def test_superseded_and_consolidated_come_before_held(field: str, status: str) -> None:
+    assert stored(is_held=True, **{field: True}).status == status

@@ -1,5 +1,6 @@
 """When recall asks the gate, and when it need not."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -40,7 +41,7 @@ class Clock:
 
 
 def item(number: int, pattern_set: str = "p1") -> Found:
-    return Found(UUID(int=number), "s", None, None, datetime.now(UTC), "r", pattern_set, 0.5, 0.3)
+    return Found(UUID(int=number), "s", None, None, datetime.now(UTC), "r", pattern_set, 0.5, 0.3, 2)
 
 
 async def test_what_the_set_in_force_cleared_is_not_asked_about() -> None:
@@ -83,3 +84,13 @@ async def test_a_gate_that_lost_its_patterns_counts_as_away_at_once() -> None:
     await screener.look()
     with pytest.raises(GateUnavailable):
         await screener.screen([item(1)], "default")
+
+
+async def test_what_the_set_in_force_was_found_to_match_is_withheld_unasked() -> None:
+    gate = Gate("p1")
+    screener = Screener(gate)
+    await screener.look()
+    found = replace(item(1, "p0"), finding_set="p1", finding_patterns=["a.b"])
+    screening = await screener.screen([found, item(2, "p0")], "default")
+    assert screening.matched == {str(UUID(int=1)): ["a.b"]}
+    assert gate.asked == [{str(UUID(int=2))}]

@@ -2,12 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import permutations
-from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
 
@@ -15,7 +11,7 @@ from services.writer.evidence.collection import Evidence, build_evidence
 from services.writer.model.answer import WordedLesson
 from services.writer.rules import (
     Draft,
-    Rival,
+    Trust,
     draft_lesson,
     draft_model_lesson,
     draft_note,
@@ -24,7 +20,7 @@ from services.writer.rules import (
     origin_tier,
     source_of_note,
     source_of_run,
-    supersede,
+    weigh_trust,
 )
 from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, write_lesson
 
@@ -33,10 +29,6 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 
 def run_of(**fields: object) -> RunFinished:
     return RunFinished.model_validate({"run_id": "r", "repository": "a/b", "outcome": "CI_FAILED"} | fields)
-
-
-def rival(number: int, *, hours: float = 0, tier: int = 2) -> Rival:
-    return Rival(UUID(int=number), NOW + timedelta(hours=hours), f"event-{number}", tier)
 
 
 def draft_of(run: RunFinished) -> Draft:
@@ -130,39 +122,21 @@ def test_nobody_speaks_for_the_future() -> None:
     assert evidence_time(NOW + timedelta(days=900), NOW) == NOW
 
 
-def test_a_newer_lesson_replaces_all_older_ones_near_it() -> None:
-    assert supersede(rival(3, hours=2), [rival(2), rival(1)]).replaced == (UUID(int=1), UUID(int=2))
+@pytest.mark.parametrize(
+    ("origin", "tier", "is_held"), [(3, 1, False), (2, 1, False), (1, 1, True), (0, 0, True)], ids=str
+)
+def test_risky_text_counts_as_an_agents_word_at_most_and_is_held_where_it_is_no_more(
+    origin: int, tier: int, is_held: bool
+) -> None:
+    assert weigh_trust(origin, ["risky.download-and-run"]) == Trust(tier, is_held)
 
 
-def test_a_late_lesson_is_replaced_by_the_newest_that_came_before_it() -> None:
-    decision = supersede(rival(1), [rival(2, hours=1), rival(3, hours=2)])
-    assert (decision.replaced, decision.replaced_by) == ((), UUID(int=3))
+@pytest.mark.parametrize("origin", range(4))
+def test_what_nothing_watches_keeps_its_tier(origin: int) -> None:
+    assert weigh_trust(origin, []) == Trust(origin, is_held=False)
 
 
-def test_a_lower_tier_never_replaces_a_higher_one() -> None:
-    assert supersede(rival(2, hours=1, tier=1), [rival(1, tier=2)]).replaced == ()
-    assert supersede(rival(1, tier=2), [rival(2, hours=1, tier=1)]).replaced_by is None
-
-
-def test_a_lesson_with_nothing_near_it_replaces_nothing() -> None:
-    decision = supersede(rival(1), [])
-    assert (decision.replaced, decision.replaced_by) == ((), None)
-
-
-def replay(arrivals: tuple[Rival, ...]) -> set[UUID]:
-    """Which of these near twins are active after they arrived in this order."""
-    active: dict[UUID, Rival] = {}
-    for new in arrivals:
-        decision = supersede(new, list(active.values()))
-        for replaced in decision.replaced:
-            del active[replaced]
-        if decision.replaced_by is None:
-            active[new.id] = new
-    return set(active)
-
-
-@given(st.lists(st.integers(min_value=0, max_value=5), min_size=1, max_size=4))
-def test_the_order_of_arrival_changes_nothing(hours: list[int]) -> None:
-    rivals = [rival(number, hours=hour) for number, hour in enumerate(hours)]
-    newest = max(rivals, key=lambda one: one.age_order).id
-    assert all(replay(order) == {newest} for order in permutations(rivals))
+def test_runs_answer_for_their_repository_and_notes_for_their_writer_in_it() -> None:
+    runs = {source_of_run(run_of(run_id=run_id, event_id=run_id), "t", NOW).origin for run_id in ("r1", "r2")}
+    notes = {source_of_note(note_of(writer=writer), "t", NOW).origin for writer in ("one", "other")}
+    assert (runs, notes) == ({"a/b"}, {"a/b one", "a/b other"})

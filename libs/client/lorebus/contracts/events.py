@@ -39,6 +39,28 @@ class LessonWritten(RunEvent):
     id: str
     failure_type: str | None = None
     superseded: list[str] = Field(default_factory=list[str])
+    watched: list[str] = Field(default_factory=list[str])
+    """Labels of patterns that only watch: they lowered the lesson's tier."""
+
+
+class LessonHeld(RunEvent):
+    """Stored, and recalled only once an administrator has released it."""
+
+    kind: ClassVar[str] = "lesson_held"
+
+    id: str
+    failure_type: str | None = None
+    patterns: list[str]
+
+
+class LessonReleased(MemoryEvent):
+    """An administrator let a held lesson be recalled."""
+
+    kind: ClassVar[str] = "lesson_released"
+
+    repository: str
+    id: str
+    superseded: list[str] = Field(default_factory=list[str])
 
 
 class LessonSkipped(RunEvent):
@@ -51,7 +73,23 @@ class LessonRefused(RunEvent):
     kind: ClassVar[str] = "lesson_refused"
 
     failure_type: str | None = None
-    patterns: list[str]
+    reason: Literal["matched", "origin_quarantined"] = "matched"
+    patterns: list[str] = Field(default_factory=list[str])
+    until: datetime | None = None
+    """When the origin's quarantine ends: published again then under a new id, the event is read."""
+    security: Literal["MEMORY_WRITE_REFUSED"] = WRITE_REFUSED
+
+
+class OriginQuarantined(MemoryEvent):
+    """So many writes of one origin were refused that nothing of it is taken for a while."""
+
+    kind: ClassVar[str] = "origin_quarantined"
+
+    repository: str
+    written_by: str | None = None
+    """The writer of the notes; None: the repository's runs."""
+    refusals: int
+    until: datetime
     security: Literal["MEMORY_WRITE_REFUSED"] = WRITE_REFUSED
 
 
@@ -137,6 +175,27 @@ class PatternQuarantined(MemoryEvent):
 
     pattern: str
     seconds: float
+    """At most: the first time it is shorter."""
+
+
+class PatternsChanged(MemoryEvent):
+    """Another pattern set is stored: an administrator's change, or the built-in patterns of another version."""
+
+    kind: ClassVar[str] = "patterns_changed"
+
+    pattern_set: str
+    count: int
+
+
+class PatternsRejected(MemoryEvent):
+    """A stored pattern set did not pass its trial: the gate goes on with the last good one, or with none."""
+
+    kind: ClassVar[str] = "patterns_rejected"
+
+    pattern_set: str
+    patterns: list[str]
+    """Labels of the patterns at fault."""
+    faults: int
 
 
 class EventConflict(MemoryEvent):
@@ -162,8 +221,11 @@ EVENTS: dict[str, type[MemoryEvent]] = {
     event.kind: event
     for event in (
         LessonWritten,
+        LessonHeld,
+        LessonReleased,
         LessonSkipped,
         LessonRefused,
+        OriginQuarantined,
         WriteScanUnavailable,
         AttemptHistoryUnavailable,
         TranscriptDigest,
@@ -173,6 +235,8 @@ EVENTS: dict[str, type[MemoryEvent]] = {
         LessonsRetrieved,
         RecallDropped,
         PatternQuarantined,
+        PatternsChanged,
+        PatternsRejected,
         EventConflict,
         EventDead,
     )

@@ -10,7 +10,17 @@ from lorebus.contracts.runs import Readable
 
 FailureType = Literal["CI_FAILURE", "REVIEW_REJECTION", "SECURITY_VIOLATION", "MERGE_CONFLICT"]
 SaveRefusal = Literal[
-    "invalid_request", "matched", "incomplete", "gate", "embedder", "store", "in_work", "conflict", "bus", "deadline"
+    "invalid_request",
+    "matched",
+    "incomplete",
+    "origin_quarantined",
+    "gate",
+    "embedder",
+    "store",
+    "in_work",
+    "conflict",
+    "bus",
+    "deadline",
 ]
 """`bus` and `deadline` are the client's words: no service answered, or not in time."""
 
@@ -38,6 +48,8 @@ class SaveReply(Message):
 
     id: str | None = None
     created_at: datetime | None = None
+    held: bool = False
+    """It is stored, and recalled only once an administrator has released it."""
     error: SaveRefusal | None = None
     reason: str | None = None
     patterns: list[str] = Field(default_factory=list[str])

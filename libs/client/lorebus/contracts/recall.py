@@ -30,6 +30,8 @@ class RecallRequest(Message):
     """Clamped to 1-10. None: the setting."""
     similarity_min: float | None = Field(default=None, ge=0, le=1)
     """None: the setting. 0 lets everything through in rank order."""
+    min_tier: int | None = Field(default=None, ge=0, le=3)
+    """Only memories of this origin tier or a higher one. None: all."""
     run_id: Text | None = None
     agent: Agent | None = None
     team_id: Text | None = None
@@ -59,6 +61,8 @@ class RecalledItem(Message):
     failure_type: str | None = None
     confidence: float | None = None
     low_confidence: bool = False
+    tier: int | None = None
+    """How far its origin is trusted: 3 a person with rights, 2 system evidence, 1 an agent, 0 text from outside."""
     disputed: bool = False
     similarity: float
     created_at: datetime
@@ -116,11 +120,11 @@ class RelatedLesson(Message):
 
 
 class ExplainedLesson(Message):
-    """Where a lesson came from. A text that the gate refuses is withheld, not dropped."""
+    """Where a lesson came from. A text that the gate refuses, or that is held, is withheld, not dropped."""
 
     id: str
     repository: str
-    status: Literal["superseded", "consolidated", "active"]
+    status: Literal["superseded", "consolidated", "held", "active"]
     summary: str
     rationale: str
     failure_type: str | None = None
