@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
-from services.gate.patterns import Pattern, PatternRejected
+from services.gate.patterns import Pattern, PatternRejected, render_source
 
 try:
     from services.gate import hyperscan_engine
@@ -52,7 +52,7 @@ class Re2Engine:
         self._set = _re2.Set.SearchSet(options)
         self._sentinel = len(patterns)
         try:
-            for source in (*map(_render, patterns), r"\z"):
+            for source in (*map(render_source, patterns), r"\z"):
                 self._set.Add(source)
             self._set.Compile()
         except _re2.error as error:
@@ -66,14 +66,8 @@ class Re2Engine:
         return found
 
 
-def build_fast_engine(patterns: Sequence[Pattern]) -> Engine:
-    """The fastest that this platform has; it may take seconds."""
+def build_fast_engine(patterns: Sequence[Pattern]) -> Engine | None:
+    """One that is faster than RE2, which may take seconds; None where there is none."""
     if hyperscan_engine is None or not hyperscan_engine.is_trustworthy():
-        return Re2Engine(patterns)
+        return None
     return hyperscan_engine.HyperscanEngine(patterns)
-
-
-def _render(pattern: Pattern) -> str:
-    # RE2 matches Unicode always, so the u of an imported pattern has nothing to switch on.
-    flags = "".join(sorted(set(pattern.flags) - {"u"}))
-    return f"(?{flags}){pattern.source}" if flags else pattern.source

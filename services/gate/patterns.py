@@ -99,13 +99,14 @@ def _reject_bad_form(pattern: Pattern) -> None:
 
 def _compile(pattern: Pattern) -> Regex:
     try:
-        regex = _re2.compile(_with_flags(pattern), _options(MEMORY_BYTES_MAX))
+        regex = _re2.compile(render_source(pattern), _options(MEMORY_BYTES_MAX))
     except _re2.error as error:
         raise PatternRejected(f"{pattern.label}: {_explain(pattern.source, error)}") from error
     return cast(Regex, regex)
 
 
-def _with_flags(pattern: Pattern) -> str:
+def render_source(pattern: Pattern) -> str:
+    """The expression with its flags, as both engines take it."""
     # RE2 matches Unicode always, so the u of an imported pattern has nothing to switch on.
     inline = "".join(sorted(set(pattern.flags) - {"u"}))
     return f"(?{inline}){pattern.source}" if inline else pattern.source

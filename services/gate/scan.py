@@ -50,6 +50,13 @@ class _Selection:
     entries: tuple[_Compiled, ...]
     engine: Engine | None
 
+    @property
+    def patterns(self) -> list[Pattern]:
+        return [entry.pattern for entry in self.entries]
+
+    def build_fast_engine(self) -> Engine | None:
+        return build_fast_engine(self.patterns)
+
     def find_candidates(self, window: bytes) -> Sequence[int] | None:
         return range(len(self.entries)) if self.engine is None else self.engine.find_candidates(window)
 
@@ -61,8 +68,8 @@ class _Selection:
 class Scanner:
     """Holds compiled patterns; any thread may scan at any time.
 
-    It scans with RE2 from the start. `prepare` takes the fastest engine there is; verdicts stay the same. When patterns
-    come into quarantine, an engine without them is built behind the scans.
+    It scans with RE2 from the start. `prepare` takes a faster engine if there is one; verdicts stay the same. When
+    patterns come into quarantine, an engine without them is built behind the scans.
     """
 
     def __init__(
@@ -85,8 +92,8 @@ class Scanner:
         self._builder = builder or ThreadPoolExecutor(max_workers=1, thread_name_prefix="gate-engine")
 
     def prepare(self) -> None:
-        """Takes seconds of the calling thread, and lets others run meanwhile."""
-        self._all = _with_fast_engine(self._all)
+        """Takes seconds of the calling thread, and lets others run meanwhile. Without a faster engine RE2's stays."""
+        self._all = replace(self._all, engine=self._all.build_fast_engine() or self._all.engine)
 
     def scan(self, text: str, now: float) -> Scan:
         """`now` is monotonic seconds; it only decides which patterns sit in quarantine."""
@@ -108,8 +115,7 @@ class Scanner:
     def _labels(self, found: "_Findings", severity: Severity) -> tuple[str, ...]:
         if not found.matched:
             return ()
-        patterns = [entry.pattern for entry in self._all.entries]
-        return tuple(p.label for p in patterns if p.label in found.matched and p.severity == severity)
+        return tuple(p.label for p in self._all.patterns if p.label in found.matched and p.severity == severity)
 
     def _scan_window(self, window: bytes, now: float, watch: "_Stopwatch", found: "_Findings") -> None:
         selection = self._select(self._quarantine.find_held(now) & self._keys)
@@ -137,14 +143,10 @@ class Scanner:
         return some
 
     def _speed_up(self, some: _Selection) -> None:
-        fast = _with_fast_engine(some)
+        fast = replace(some, engine=some.build_fast_engine() or Re2Engine(some.patterns))
         # Unless what is held has changed meanwhile.
         if self._some is some:
             self._some = fast
-
-
-def _with_fast_engine(selection: _Selection) -> _Selection:
-    return replace(selection, engine=build_fast_engine([entry.pattern for entry in selection.entries]))
 
 
 @dataclass(slots=True)

@@ -153,7 +153,7 @@ def test_only_high_bounds_are_loosened(source: str, loosened: str) -> None:
 
 @pytest.mark.skipif(hyperscan_engine is None, reason="no Hyperscan on this platform")
 def test_a_faulty_release_is_not_used() -> None:
-    assert isinstance(build_fast_engine([Pattern("red", "red")]), Re2Engine) != IS_FAST
+    assert (build_fast_engine([Pattern("red", "red")]) is not None) == IS_FAST
 
 
 def test_verdicts_on_the_corpus_are_those_of_each_pattern_alone(
