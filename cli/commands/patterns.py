@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from cli.commands.settings import find_actor
+from cli.actor import find_actor
 from cli.endpoints import DATA_DEFAULT, DataFolder
 from cli.loading import new_app
 from cli.output import note, out, plain, show_json, show_table

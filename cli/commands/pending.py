@@ -10,7 +10,7 @@ from uuid import UUID
 import typer
 from lorebus.contracts.subjects import RUN_FINISHED, subject_for
 
-from cli.commands.settings import find_actor
+from cli.actor import find_actor
 from cli.endpoints import DATA_DEFAULT, DataFolder, Tenant
 from cli.loading import new_app
 from cli.output import out, plain, show_json, show_table

@@ -1,7 +1,6 @@
 """`lorebus settings`: how the memory behaves, kept in the database and changed while everything runs."""
 
 import asyncio
-import getpass
 import json
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ import typer
 from lorebus.contracts.subjects import RUN_FINISHED, subject_for
 from rich.text import Text
 
+from cli.actor import find_actor
 from cli.endpoints import DATA_DEFAULT, DataFolder, Tenant
 from cli.loading import new_app
 from cli.output import note, out, plain, show_json, show_table
@@ -155,14 +155,6 @@ def read_value(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return text
-
-
-def find_actor() -> str:
-    """Who is at the keyboard, for the audit."""
-    try:
-        return f"cli:{getpass.getuser()}"
-    except (KeyError, OSError):
-        return "cli"
 
 
 @contextmanager

@@ -100,10 +100,7 @@ def _sift(source: Source, found: Digest, screening: Screening) -> Digested:
     facts: list[MemoryEvent] = [_told(source, kept, dropped=len(screening.matched))]
     if screening.matched:
         dropped = TranscriptDigestDropped(
-            tenant=source.tenant,
-            event_id=source.event_id,
-            run_id=source.run_id,
-            repository=source.repository,
+            **source.about(),
             transcript_ids=list(found.only(screening.matched).transcript_ids),
             count=len(screening.matched),
             patterns=screening.patterns,
@@ -114,10 +111,7 @@ def _sift(source: Source, found: Digest, screening: Screening) -> Digested:
 
 def _told(source: Source, digest: Digest, *, dropped: int) -> TranscriptDigest:
     return TranscriptDigest(
-        tenant=source.tenant,
-        event_id=source.event_id,
-        run_id=source.run_id,
-        repository=source.repository,
+        **source.about(),
         transcript_ids=list(digest.transcript_ids),
         failed_tools=len(digest.failed_tools),
         failed_commands=len(digest.failed_commands),
@@ -128,11 +122,4 @@ def _told(source: Source, digest: Digest, *, dropped: int) -> TranscriptDigest:
 
 
 def _unavailable(source: Source, reason: str) -> Digested:
-    fact = TranscriptDigestUnavailable(
-        tenant=source.tenant,
-        event_id=source.event_id,
-        run_id=source.run_id,
-        repository=source.repository,
-        reason=reason,
-    )
-    return Digested(facts=(fact,))
+    return Digested(facts=(TranscriptDigestUnavailable(**source.about(), reason=reason),))

@@ -38,7 +38,9 @@ class Drafting:
     async def draft(self, run: RunFinished, source: Source, *, tries: int) -> Drafted:
         """`tries`: how often this event was begun. Raises GateUnavailable, ModelUnavailable and StoreUnavailable."""
         cleaned, evidence = await asyncio.to_thread(_read, run)
-        facts = [_history_unavailable(source)] if run.attempts is None else []
+        facts: list[MemoryEvent] = []
+        if run.attempts is None:
+            facts.append(AttemptHistoryUnavailable(**source.about(), reason="attempts is not a list"))
         if reason := skip_reason(cleaned, evidence):
             return Drafted(Skip(reason), facts)
         digested = await self._digesting.digest(run, source)
@@ -65,13 +67,3 @@ class Drafting:
 def _read(run: RunFinished) -> tuple[RunFinished, Evidence]:
     cleaned = clean_run(run)
     return cleaned, build_evidence(cleaned)
-
-
-def _history_unavailable(source: Source) -> MemoryEvent:
-    return AttemptHistoryUnavailable(
-        tenant=source.tenant,
-        event_id=source.event_id,
-        run_id=source.run_id,
-        repository=source.repository,
-        reason="attempts is not a list",
-    )

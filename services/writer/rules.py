@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from typing import Any
 
 from lorebus.contracts.memory import WriteMemory
 from lorebus.contracts.runs import RunFinished
@@ -38,6 +39,16 @@ class Source:
     workflow_id: str | None = None
     team_id: str | None = None
     org_id: str | None = None
+
+    def about(self) -> dict[str, Any]:
+        """What every fact about this event says."""
+        return {
+            "tenant": self.tenant,
+            "event_id": self.event_id,
+            "run_id": self.run_id,
+            "repository": self.repository,
+            "written_by": self.agent_key,
+        }
 
     @property
     def key(self) -> str:

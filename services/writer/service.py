@@ -53,7 +53,7 @@ class WriterService:
         drafted = await self._drafting.draft(run, source, tries=claim.number)
         if isinstance(drafted.result, Skip):
             reason = drafted.result.reason
-            fact = LessonSkipped(**_of(source), reason=reason)
+            fact = LessonSkipped(**source.about(), reason=reason)
             await self._end(source, claim, Outcome("skipped", reason), [*drafted.facts, fact])
         else:
             await self.keep(source, drafted.result, claim, drafted.facts)
@@ -70,7 +70,7 @@ class WriterService:
         until = await self._store.find_quarantine_end(source)
         if until is None:
             return None
-        fact = LessonRefused(**_of(source), reason="origin_quarantined", until=until)
+        fact = LessonRefused(**source.about(), reason="origin_quarantined", until=until)
         return await self._end(source, claim, Outcome("refused", "origin_quarantined"), [fact])
 
     async def keep(
@@ -87,7 +87,7 @@ class WriterService:
         self, source: Source, draft: Draft, claim: Claim, screening: Screening, facts: Sequence[MemoryEvent]
     ) -> Outcome:
         """A match is an attack and says so; a scan that was not whole is an outage. Neither is tried again."""
-        about: dict[str, Any] = {**_of(source), "failure_type": draft.lesson.failure_type}
+        about: dict[str, Any] = {**source.about(), "failure_type": draft.lesson.failure_type}
         if not screening.matched:
             outage = Outcome("refused", "incomplete")
             return await self._end(source, claim, outage, [*facts, WriteScanUnavailable(**about)])
@@ -130,13 +130,3 @@ class WriterService:
         self._relay.nudge()
         _log.info(f"writer.lesson_{outcome.status}", event_id=source.event_id, reason=outcome.reason)
         return outcome
-
-
-def _of(source: Source) -> dict[str, Any]:
-    return {
-        "tenant": source.tenant,
-        "event_id": source.event_id,
-        "run_id": source.run_id,
-        "repository": source.repository,
-        "written_by": source.agent_key,
-    }

@@ -1,9 +1,9 @@
 """What the doctor says of what it finds."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
+from subprocess import PIPE, Popen
 
 import pytest
 
@@ -233,7 +233,8 @@ class TestOwner:
         assert find_owner(tmp_path) == Owner()
 
     def test_a_pid_of_another_program_is_not_ours(self, tmp_path: Path) -> None:
-        (tmp_path / "state.json").write_text(json.dumps({"pid": os.getppid(), "start_seconds": 4}))
-        owner = find_owner(tmp_path)
-        assert (owner.pid, owner.start_seconds) == (os.getppid(), 4.0)
-        assert owner.lives is False
+        with Popen(["cat"], stdin=PIPE) as other:
+            (tmp_path / "state.json").write_text(json.dumps({"pid": other.pid, "start_seconds": 4}))
+            owner = find_owner(tmp_path)
+            assert (owner.pid, owner.start_seconds) == (other.pid, 4.0)
+            assert owner.lives is False
