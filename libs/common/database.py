@@ -11,7 +11,7 @@ import asyncpg
 import sqlalchemy as sa
 from pgvector.asyncpg import register_vector
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
@@ -19,7 +19,9 @@ from libs.common.errors import SetupIncomplete, StoreUnavailable
 
 PGVECTOR_MIN = (0, 8)
 _SCOPE_LOCK = 0x4C42
+_ASYNCPG_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError)
 _CONNECTION_LOST = ("57P", "08", "53")
+_SERVER_HUNG_UP = "cannot switch to state"  # asyncpg, asked between the server's last words and the end of the socket
 
 
 def asyncpg_url(url: str) -> sa.URL:
@@ -91,6 +93,8 @@ def is_outage(error: BaseException) -> bool:
         return True
     if isinstance(error, asyncpg.InterfaceError) or (isinstance(error, DBAPIError) and error.connection_invalidated):
         return True
+    if isinstance(error, InternalError | asyncpg.InternalClientError):
+        return _SERVER_HUNG_UP in str(error)
     cause = error.orig if isinstance(error, DBAPIError) else error
     state = str(getattr(cause, "sqlstate", "") or "")
     return state.startswith(_CONNECTION_LOST) or state in {"40001", "40P01"}
@@ -101,7 +105,7 @@ def outages_as_store_unavailable() -> Generator[None]:
     """Translates a lost or slow database into StoreUnavailable; other errors pass."""
     try:
         yield
-    except (OSError, TimeoutError, PoolTimeout, DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+    except (OSError, TimeoutError, PoolTimeout, DBAPIError, *_ASYNCPG_ERRORS) as error:
         if is_outage(error):
             raise StoreUnavailable(f"Postgres did not answer: {type(error).__name__}") from error
         raise
