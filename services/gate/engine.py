@@ -6,10 +6,12 @@ nor in every release to be trusted.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Protocol, cast
 
 import re2  # pyright: ignore[reportMissingTypeStubs]
 
+from services.gate.loosening import loosen
 from services.gate.patterns import Pattern, PatternRejected, render_source
 
 try:
@@ -17,7 +19,9 @@ try:
 except ImportError:
     hyperscan_engine = None
 
-MEMORY_BYTES_MAX = 64 << 20
+SET_EXPRESSIONS_MAX = 15
+"""An automaton grows with the product of what its expressions are waiting for; a pass over the text costs little."""
+SET_MEMORY_BYTES_MAX = 16 << 20
 
 _re2 = cast(Any, re2)  # google-re2 ships no types
 
@@ -36,38 +40,59 @@ class Engine(Protocol):
 
 
 class Re2Engine:
-    """A set of RE2: one automaton for all expressions, built as texts ask for it.
+    """Sets of RE2: one automaton for some expressions each, built as texts ask for it.
 
-    To be slow at first is therefore no fault. One that is out of memory answers that nothing matches; the sentinel,
+    To be slow at first is therefore no fault. A set that is out of memory answers that nothing matches; its sentinel,
     which matches where any text ends, tells that from a clean text. Raises PatternRejected.
     """
 
     seconds_per_kib = 0.02
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
-        options = _re2.Options()
-        options.max_mem = MEMORY_BYTES_MAX
-        options.never_capture = True
-        options.log_errors = False
-        self._set = _re2.Set.SearchSet(options)
-        self._sentinel = len(patterns)
+        sources = [render_source(replace(pattern, source=loosen(pattern.source))) for pattern in patterns]
+        starts = range(0, len(sources), SET_EXPRESSIONS_MAX)
         try:
-            for source in (*map(render_source, patterns), r"\z"):
-                self._set.Add(source)
-            self._set.Compile()
+            self._sets = [_Re2Set(start, sources[start : start + SET_EXPRESSIONS_MAX]) for start in starts]
         except _re2.error as error:
             raise PatternRejected(f"the patterns do not compile together: {error}") from error
 
     def find_candidates(self, text: bytes) -> Sequence[int] | None:
-        found = cast("list[int]", self._set.Match(text) or [])
-        if self._sentinel not in found:
-            return None
-        found.remove(self._sentinel)
+        found: list[int] = []
+        for one in self._sets:
+            numbers = one.find(text)
+            if numbers is None:
+                return None
+            found += numbers
         return found
 
 
-def build_fast_engine(patterns: Sequence[Pattern]) -> Engine | None:
-    """One that is faster than RE2, which may take seconds; None where there is none."""
+class _Re2Set:
+    def __init__(self, start: int, sources: Sequence[str]) -> None:
+        options = _re2.Options()
+        options.max_mem = SET_MEMORY_BYTES_MAX
+        options.never_capture = True
+        options.log_errors = False
+        self._start = start
+        self._sentinel = len(sources)
+        self._set = _re2.Set.SearchSet(options)
+        for source in (*sources, r"\z"):
+            self._set.Add(source)
+        self._set.Compile()
+
+    def find(self, text: bytes) -> list[int] | None:
+        found = cast("list[int]", self._set.Match(text) or [])
+        if self._sentinel not in found:
+            return None
+        return [self._start + number for number in found if number != self._sentinel]
+
+
+def has_fast_engine() -> bool:
+    """Whether there is one that is faster than RE2."""
+    return hyperscan_engine is not None and hyperscan_engine.is_trustworthy()
+
+
+def build_engine(patterns: Sequence[Pattern]) -> Engine:
+    """The fastest there is; with many expressions its first build on a machine takes seconds."""
     if hyperscan_engine is None or not hyperscan_engine.is_trustworthy():
-        return None
+        return Re2Engine(patterns)
     return hyperscan_engine.HyperscanEngine(patterns)

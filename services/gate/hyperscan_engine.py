@@ -8,24 +8,23 @@ the first 15 bytes (VectorCamp/vectorscan issues 317, 358 and 382). Intel's own 
 before it is used at all, and each expression on its own examples; one that is missed is left to RE2.
 """
 
-import re
+import platform
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, cast
 
 import hyperscan as library
 
+from services.gate.compiled import recall_or_compile
+from services.gate.loosening import loosen
 from services.gate.patterns import Pattern, compile_pattern
 
-hyperscan = cast(Any, library)  # an extra, which may be missing where types are checked
+hyperscan = cast(Any, library)  # which may be missing where types are checked
 
 # ALLOWEMPTY is for the sentinel; a match is told once and without its start, for RE2 looks again anyway.
 _COMMON_FLAGS = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY
 _FLAGS = {"i": hyperscan.HS_FLAG_CASELESS, "m": hyperscan.HS_FLAG_MULTILINE, "s": hyperscan.HS_FLAG_DOTALL, "u": 0}
-
-# Repeats with a high bound take long to compile. Without the bound an expression matches more, which is allowed.
-_REPEATS_KEPT_MAX = 16
-_REPEAT = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{(?P<least>\d+),(?P<most>\d+)\}", re.DOTALL)
 
 _FAULTY_RELEASES = ("5.4.11", "5.4.12")
 # What faulty releases miss, from their issues and from our patterns: expressions, and a text with the first of them.
@@ -45,6 +44,7 @@ class HyperscanEngine:
     seconds_per_kib = 0.001
 
     def __init__(self, patterns: Sequence[Pattern]) -> None:
+        """Takes seconds for many patterns, unless this machine has compiled them before."""
         self._sentinel = len(patterns)
         # RE2 takes a few forms that Hyperscan does not; such an expression is always a candidate.
         self._database, unread = _build(patterns)
@@ -82,9 +82,10 @@ class HyperscanEngine:
             return hyperscan.Scratch(self._database)
 
 
+@cache
 def is_trustworthy() -> bool:
     """Whether this is no release with known faults, and finds what those miss."""
-    release = str(_compile([], []).info())
+    release = str(_compile(_choose([], [])).info())
     return not any(faulty in release for faulty in _FAULTY_RELEASES) and all(
         _finds(expressions, text) for expressions, text in _PROBES
     )
@@ -103,24 +104,40 @@ def _build(patterns: Sequence[Pattern]) -> tuple[Any, tuple[int, ...]]:
     """The database, and the numbers of those expressions that are not in it."""
     everything = range(len(patterns))
     try:
-        return _compile(patterns, everything), ()
+        return _recall_or_compile(patterns, everything), ()
     except hyperscan.error:
         readable = [number for number in everything if _is_readable(patterns[number])]
-        return _compile(patterns, readable), tuple(sorted(set(everything) - set(readable)))
+        return _recall_or_compile(patterns, readable), tuple(sorted(set(everything) - set(readable)))
+
+
+def _recall_or_compile(patterns: Sequence[Pattern], numbers: Sequence[int]) -> Any:
+    chosen = _choose(patterns, numbers)
+    content = repr((hyperscan.__version__, platform.processor(), chosen)).encode()
+    kept = recall_or_compile(content, lambda: hyperscan.dumpb(_compile(chosen)))
+    try:
+        return hyperscan.loadb(kept, hyperscan.HS_MODE_BLOCK)
+    except hyperscan.error:
+        return _compile(chosen)
 
 
 def _is_readable(pattern: Pattern) -> bool:
     try:
-        _compile([pattern], [0])
+        _compile(_choose([pattern], [0]))
     except hyperscan.error:
         return False
     return True
 
 
-def _compile(patterns: Sequence[Pattern], numbers: Iterable[int]) -> Any:
-    """A sentinel numbered after all patterns stands behind them."""
-    chosen = [(number, loosen(patterns[number].source), _flags_of(patterns[number])) for number in numbers]
-    chosen.append((len(patterns), r"\z", _COMMON_FLAGS))
+_Chosen = list[tuple[int, str, int]]
+
+
+def _choose(patterns: Sequence[Pattern], numbers: Sequence[int]) -> _Chosen:
+    """Number, expression and flags; a sentinel numbered after all patterns stands behind them."""
+    chosen = [(number, _render(patterns[number]), _flags_of(patterns[number])) for number in numbers]
+    return [*chosen, (len(patterns), r"\z", _COMMON_FLAGS)]
+
+
+def _compile(chosen: _Chosen) -> Any:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
         expressions=[source.encode() for _, source, _ in chosen],
@@ -138,13 +155,6 @@ def _flags_of(pattern: Pattern) -> int:
     return flags
 
 
-def loosen(source: str) -> str:
-    """An expression that matches wherever this one does, without its long repeats."""
+def _render(pattern: Pattern) -> str:
     # Expressions are handed over as C strings, which end at a NUL.
-    source = source.replace("\0", r"\x00")
-    return source if r"\Q" in source else _REPEAT.sub(_loosen_repeat, source)
-
-
-def _loosen_repeat(part: re.Match[str]) -> str:
-    most = part["most"]
-    return f"{{{part['least']},}}" if most and int(most) > _REPEATS_KEPT_MAX else part[0]
+    return loosen(pattern.source.replace("\0", r"\x00"))

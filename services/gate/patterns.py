@@ -27,11 +27,12 @@ EXAMPLE_CHARS_MAX = 4_000
 # Labels go into facts, logs and refusals, so they must not be able to carry a text.
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
+# A control character, a code point, several blanks, a flag within the source, or a letter beyond ASCII.
+_LAYOUT = re.compile(r"\\[nrtvfxpP0-7]|[\x00-\x1f]|  |(?: |\\s)\{(?!0?,|1,|1\})|\(\?[A-Za-z]*m|(?![\x00-\x7f])[^\W\d_]")
+
 # google-re2 ships no types; Regex below names the part that is used.
 _re2 = cast(Any, re2)
 
-_BUILTIN_FILE = "builtin_patterns.toml"
-_BUILTIN_FOLDER = "builtin"
 _LOOK_AROUND = ("(?=", "(?!", "(?<=", "(?<!")
 
 
@@ -65,6 +66,11 @@ class Pattern:
     def family(self) -> str:
         """What stands before the first dot of the label."""
         return self.label.partition(".")[0]
+
+    @property
+    def reads_lines(self) -> bool:
+        """Whether line breaks, wide gaps or foreign letters decide: what the other readings have smoothed away."""
+        return "m" in self.flags or _LAYOUT.search(self.source) is not None
 
     @property
     def key(self) -> str:
@@ -164,11 +170,9 @@ def pattern_set_version(patterns: Sequence[Pattern]) -> str:
 
 def load_builtin_patterns() -> tuple[Pattern, ...]:
     """All files of `builtin/`, read as one."""
-    package = resources.files(__package__ or "services.gate")
-    folder = package.joinpath(_BUILTIN_FOLDER)
-    files = [file for file in folder.iterdir() if file.name.endswith(".toml")] if folder.is_dir() else []
-    ordered = sorted(files, key=lambda file: file.name) or [package.joinpath(_BUILTIN_FILE)]
-    return parse_patterns("\n".join(file.read_text("utf-8") for file in ordered))
+    folder = resources.files(__package__ or "services.gate").joinpath("builtin")
+    files = sorted((file for file in folder.iterdir() if file.name.endswith(".toml")), key=lambda file: file.name)
+    return parse_patterns("\n".join(file.read_text("utf-8") for file in files))
 
 
 def parse_patterns(toml_text: str) -> tuple[Pattern, ...]:

@@ -8,22 +8,23 @@ both engines are linear, and whoever calls from a thread gives up waiting.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from services.gate.engine import Engine, Re2Engine, build_fast_engine
+from services.gate.engine import Engine, Re2Engine, build_engine, has_fast_engine
 from services.gate.patterns import Pattern, Regex, Severity, compile_pattern
 from services.gate.quarantine import Quarantine
 from services.gate.structure import find_structural
 from services.gate.views import build_views
 
-SCAN_VERSION = 2
+SCAN_VERSION = 3
 """Raised whenever a text may be read in another way: what earlier versions cleared is then screened again."""
 
 WHOLE_TEXT_BYTES_MAX = 32 * 1024
 WINDOW_CHARS = 20_000
 WINDOW_OVERLAP_CHARS = 2_000
 BUDGET_SECONDS = 0.25
-ALLOWANCE_BASE_SECONDS = 0.005
+ALLOWANCE_BASE_SECONDS = 0.025
+_NOTHING_HELD: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,19 +44,11 @@ class _Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class _Selection:
-    """The patterns that are not held, with their engine, if there is one by now."""
+class _Lot:
+    """Patterns that scan together, with their engine, if there is one by now."""
 
-    held: frozenset[str]
     entries: tuple[_Compiled, ...]
     engine: Engine | None
-
-    @property
-    def patterns(self) -> list[Pattern]:
-        return [entry.pattern for entry in self.entries]
-
-    def build_fast_engine(self) -> Engine | None:
-        return build_fast_engine(self.patterns)
 
     def find_candidates(self, window: bytes) -> Sequence[int] | None:
         return range(len(self.entries)) if self.engine is None else self.engine.find_candidates(window)
@@ -63,6 +56,25 @@ class _Selection:
     def allowance_seconds(self, window: bytes) -> float:
         per_kib = Re2Engine.seconds_per_kib if self.engine is None else self.engine.seconds_per_kib
         return ALLOWANCE_BASE_SECONDS + per_kib * len(window) / 1024
+
+
+BuildEngine = Callable[[Sequence[Pattern]], Engine | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Selection:
+    """The patterns that are not held: all of them, and those that tell one line from the next."""
+
+    held: frozenset[str]
+    every: _Lot
+    of_lines: _Lot
+
+    @classmethod
+    def build(cls, held: frozenset[str], entries: Sequence[_Compiled], build_engine: BuildEngine) -> "_Selection":
+        kept = tuple(entry for entry in entries if entry.pattern.key not in held)
+        of_lines = tuple(entry for entry in kept if entry.pattern.reads_lines)
+        lots = [_Lot(lot, build_engine([entry.pattern for entry in lot])) for lot in (kept, of_lines)]
+        return cls(held, *lots)
 
 
 class Scanner:
@@ -81,9 +93,9 @@ class Scanner:
         cpu_clock: Callable[[], float] = time.thread_time,
         builder: Executor | None = None,
     ) -> None:
-        compiled = tuple(_Compiled(pattern, compile_pattern(pattern)) for pattern in patterns)
+        self._compiled = tuple(_Compiled(pattern, compile_pattern(pattern)) for pattern in patterns)
         self._keys = frozenset(pattern.key for pattern in patterns)
-        self._all = _Selection(frozenset(), compiled, Re2Engine(patterns))
+        self._all = self._build(_NOTHING_HELD, Re2Engine)
         self._some: _Selection | None = None
         self._budget_seconds = budget_seconds
         self._quarantine = quarantine or Quarantine()
@@ -93,18 +105,22 @@ class Scanner:
 
     def prepare(self) -> None:
         """Takes seconds of the calling thread, and lets others run meanwhile. Without a faster engine RE2's stays."""
-        self._all = replace(self._all, engine=self._all.build_fast_engine() or self._all.engine)
+        if has_fast_engine():
+            self._all = self._build(_NOTHING_HELD, build_engine)
 
     def scan(self, text: str, now: float) -> Scan:
         """`now` is monotonic seconds; it only decides which patterns sit in quarantine."""
         if not text:
             return Scan()
         found = _Findings()
-        views = build_views(text)
+        written, *readings = build_views(text)
         watch = _Stopwatch(self._cpu_clock)
-        for view in views:
-            for window in split_windows(view):
-                self._scan_window(window, now, watch, found)
+        if written not in readings:
+            self._scan_view(written, now, watch, found, is_written=True)
+        for reading in readings:
+            # One reading that refuses is enough; the others would only name more patterns.
+            if not self._labels(found, "block"):
+                self._scan_view(reading, now, watch, found)
         return Scan(
             matched=(*self._labels(found, "block"), *find_structural(text)),
             watched=self._labels(found, "watch"),
@@ -115,18 +131,25 @@ class Scanner:
     def _labels(self, found: "_Findings", severity: Severity) -> tuple[str, ...]:
         if not found.matched:
             return ()
-        return tuple(p.label for p in self._all.patterns if p.label in found.matched and p.severity == severity)
+        patterns = [entry.pattern for entry in self._compiled]
+        return tuple(p.label for p in patterns if p.label in found.matched and p.severity == severity)
 
-    def _scan_window(self, window: bytes, now: float, watch: "_Stopwatch", found: "_Findings") -> None:
-        selection = self._select(self._quarantine.find_held(now) & self._keys)
-        budget_seconds = min(self._budget_seconds, selection.allowance_seconds(window))
-        if selection.held:
-            found.complete = False
-        if _scan_together(selection, window, budget_seconds, watch, found):
+    def _scan_view(
+        self, view: str, now: float, watch: "_Stopwatch", found: "_Findings", *, is_written: bool = False
+    ) -> None:
+        for window in split_windows(view):
+            selection = self._select(self._quarantine.find_held(now) & self._keys)
+            if selection.held:
+                found.complete = False
+            self._scan_window(selection.of_lines if is_written else selection.every, window, now, watch, found)
+
+    def _scan_window(self, lot: _Lot, window: bytes, now: float, watch: "_Stopwatch", found: "_Findings") -> None:
+        budget_seconds = min(self._budget_seconds, lot.allowance_seconds(window))
+        if _scan_together(lot, window, budget_seconds, watch, found):
             return
         found.complete = False
         # Every pattern once more by itself, so that only one that is slow by itself is put away.
-        for entry in selection.entries:
+        for entry in lot.entries:
             found.note(entry, window)
             if watch.lap() > budget_seconds and self._quarantine.add(entry.pattern.key, now):
                 found.quarantined.append(entry.pattern.label)
@@ -137,16 +160,18 @@ class Scanner:
             return self._all
         some = self._some
         if some is None or some.held != held:
-            entries = tuple(entry for entry in self._all.entries if entry.pattern.key not in held)
-            self._some = some = _Selection(held, entries, engine=None)
+            self._some = some = self._build(held, lambda _: None)
             self._builder.submit(self._speed_up, some)
         return some
 
     def _speed_up(self, some: _Selection) -> None:
-        fast = replace(some, engine=some.build_fast_engine() or Re2Engine(some.patterns))
+        fast = self._build(some.held, build_engine)
         # Unless what is held has changed meanwhile.
         if self._some is some:
             self._some = fast
+
+    def _build(self, held: frozenset[str], build_engine: BuildEngine) -> _Selection:
+        return _Selection.build(held, self._compiled, build_engine)
 
 
 @dataclass(slots=True)
@@ -158,7 +183,7 @@ class _Findings:
     quarantined: list[str] = field(default_factory=list[str])
 
     def note(self, entry: _Compiled, window: bytes) -> None:
-        if entry.regex.search(window) is not None:
+        if entry.pattern.label not in self.matched and entry.regex.search(window) is not None:
             self.matched.add(entry.pattern.label)
 
 
@@ -174,18 +199,16 @@ class _Stopwatch:
         return self._last - last
 
 
-def _scan_together(
-    selection: _Selection, window: bytes, budget_seconds: float, watch: _Stopwatch, found: _Findings
-) -> bool:
-    """False when the whole set overran its budget on this window, or its engine did not read all of it."""
-    candidates = selection.find_candidates(window)
+def _scan_together(lot: _Lot, window: bytes, budget_seconds: float, watch: _Stopwatch, found: _Findings) -> bool:
+    """False when the lot overran its budget on this window, or its engine did not read all of it."""
+    candidates = lot.find_candidates(window)
     if candidates is None:
         return False
     spent_seconds = watch.lap()
     for number in candidates:
         if spent_seconds > budget_seconds:
             return False
-        found.note(selection.entries[number], window)
+        found.note(lot.entries[number], window)
         spent_seconds += watch.lap()
     return spent_seconds <= budget_seconds
 

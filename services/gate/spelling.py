@@ -81,8 +81,8 @@ SMOOTHINGS = (
     Spelling(r"\n[ \t]*(?:[>#|]|//)", _unquote_lines),
     Spelling(_TIED, _untie),
 )
-# Words that a line break cuts in two; the only reading that needs the lines.
-LINES = Spelling(r"[A-Za-z]\n[ \t]*[a-z]", _join_lines)
+# Words that a line break cuts in two; the only reading that needs the lines. One is short, or it is wrapped prose.
+LINES = Spelling(r"(?:^|\n)[^\n]{0,15}[A-Za-z]\n[ \t]*[a-z]", _join_lines)
 # Another reading of the whole text each.
 READINGS = (
     Spelling(_LEET_WORD, _read_leet),

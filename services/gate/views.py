@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from services.gate.canonical import drop_lone_surrogates, fold, squeeze, strip_accents
 from services.gate.decoding import CODES
-from services.gate.engine import Re2Engine
+from services.gate.engine import build_engine
 from services.gate.patterns import Pattern
 from services.gate.spelling import LINES, READINGS, SMOOTHINGS, strip_marks
 from services.gate.structure import reveal
@@ -19,17 +19,17 @@ DECODINGS_MAX = 2
 
 _DISGUISES = (*CODES, *SMOOTHINGS, LINES, *READINGS)
 # One pass tells which of the disguises deserve a closer look; in most texts few do.
-_ENGINE = Re2Engine([Pattern(f"likely.{number}", form.likely) for number, form in enumerate(_DISGUISES)])
+_ENGINE = build_engine([Pattern(f"likely.{number}", form.likely) for number, form in enumerate(_DISGUISES)])
 
 
 def build_views(text: str) -> tuple[str, ...]:
-    """The distinct views to scan, the text as written first, then as seen. Every view can be encoded as UTF-8."""
+    """The text as written, then its distinct readings, as seen first. Every view can be encoded as UTF-8."""
     # The engines disagree on whether a vertical tab is white space.
     written = drop_lone_surrogates(text).replace("\v", "\n")
     folded = fold(written)
     revealed = reveal(written)
     source = folded if revealed is written else fold(revealed)
-    return tuple(dict.fromkeys((written, squeeze(folded), *_decoded_views(source))))
+    return (written, *dict.fromkeys((squeeze(folded), *_decoded_views(source))))
 
 
 def _decoded_views(source: str) -> Iterator[str]:
@@ -48,12 +48,11 @@ def _decoded_views(source: str) -> Iterator[str]:
 def _respelt_views(letters: str, likely: frozenset[str]) -> Iterator[str]:
     bare = strip_accents(letters)
     likely = likely if bare == letters else _find_likely(bare)
-    flat = squeeze(bare)
     smooth = _smooth(bare, likely)
-    yield strip_marks(flat if smooth == bare else squeeze(smooth))
+    yield strip_marks(squeeze(smooth))
     if LINES.likely in likely:
         yield LINES.read(smooth)
-    yield from (reading.read(flat) for reading in READINGS if reading.likely in likely)
+    yield from (reading.read(squeeze(bare)) for reading in READINGS if reading.likely in likely)
 
 
 def _decode(text: str, likely: frozenset[str]) -> str:

@@ -1,4 +1,4 @@
-"""All families together, built in and offered: what they are, and that ordinary texts pass them."""
+"""The families: what they are, and that ordinary texts pass them."""
 
 import json
 from collections.abc import Iterator
@@ -8,18 +8,14 @@ import pytest
 from lorebus.contracts.envelope import parse_message
 from lorebus.contracts.runs import RunFinished
 
-from services.gate.patterns import Pattern, compile_pattern, load_builtin_patterns, parse_patterns
+from services.gate.patterns import Pattern, compile_pattern, load_builtin_patterns
 from services.gate.views import build_views
 from services.writer.evidence.collection import build_evidence, skip_reason
 from services.writer.wording.lesson import write_lesson
 
-OFFERED = tuple(
-    pattern
-    for file in sorted((Path(__file__).parents[3] / "examples/patterns").glob("*.toml"))
-    for pattern in parse_patterns(file.read_text("utf-8"))
-)
-REGEXES = {pattern.label: compile_pattern(pattern) for pattern in OFFERED}
-BLOCKING = {pattern.label for pattern in OFFERED if pattern.severity == "block"}
+BUILTIN = load_builtin_patterns()
+REGEXES = {pattern.label: compile_pattern(pattern) for pattern in BUILTIN}
+BLOCKING = {pattern.label for pattern in BUILTIN if pattern.severity == "block"}
 FAMILIES = {
     "act-as", "authority", "bypass", "concealment", "control", "delayed", "disregard", "download", "exfiltration",
     "extraction", "foreign", "forget", "jailbreak", "memory", "override", "persona", "pretend", "separator", "standing",
@@ -34,17 +30,16 @@ def refused_by(text: str) -> list[str]:
 
 
 def test_the_families_are_these() -> None:
-    families = {pattern.family for pattern in (*load_builtin_patterns(), *OFFERED)}
-    assert families == FAMILIES
+    assert {pattern.family for pattern in BUILTIN} == FAMILIES
 
 
-@pytest.mark.parametrize("pattern", OFFERED, ids=[pattern.label for pattern in OFFERED])
-def test_an_offered_pattern_has_two_examples_of_each_kind(pattern: Pattern) -> None:
+@pytest.mark.parametrize("pattern", BUILTIN, ids=[pattern.label for pattern in BUILTIN])
+def test_a_pattern_has_two_examples_of_each_kind(pattern: Pattern) -> None:
     assert min(len(pattern.must_match), len(pattern.must_not_match)) >= 2
 
 
 def test_advice_about_single_switches_is_watched_and_not_refused() -> None:
-    assert {pattern.label for pattern in OFFERED if pattern.severity == "watch"} == {
+    assert {pattern.label for pattern in BUILTIN if pattern.severity == "watch"} == {
         "download.pipe-to-shell",
         "weaken.direct-push",
         "weaken.foreign-mirror",

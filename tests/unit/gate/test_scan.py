@@ -160,6 +160,18 @@ def test_what_is_hidden_or_encoded_is_scanned() -> None:
     assert "red" in scanner().scan("ok\U000e0020\U000e0072\U000e0065\U000e0064", now=0.0).matched
 
 
+def test_a_pattern_that_speaks_of_lines_sees_the_text_as_written() -> None:
+    lines = scanner(patterns=[Pattern("line", r"^red$", "m"), Pattern("blank", r"two {2}blanks")])
+    assert lines.scan("blue\nred\ngreen", now=0.0).matched == ("line",)
+    assert lines.scan("two  blanks", now=0.0).matched == ("blank",)
+
+
+def test_no_further_reading_is_looked_at_when_one_refuses() -> None:
+    encoded = "red, and Ymx1ZSBpcyBoaWRkZW4gaGVyZQ=="
+    assert scanner().scan(encoded, now=0.0).matched == ("red",)
+    assert scanner(patterns=[BLUE]).scan(encoded, now=0.0).matched == ("blue",)
+
+
 class Later(Executor):
     """Runs what it was given when it is told to."""
 
