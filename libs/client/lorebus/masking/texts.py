@@ -141,7 +141,7 @@ def _is_inside_mask(text: str, position: int) -> bool:
 
 
 def _read(match: re.Match[str], groups: Mapping[str, int], text: str) -> Found:
-    spans = {name: match.span(index) for name, index in groups.items() if match.span(index)[0] >= 0}
+    spans = {name: span for name, index in groups.items() if (span := match.span(index))[0] >= 0}
     parts = {name: text[start:end] for name, (start, end) in spans.items()}
     value = next(name for name in ("dq", "sq", "bt", "bare") if name in spans)
     return Found(
