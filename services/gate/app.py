@@ -33,7 +33,7 @@ async def build(resources: Resources[GateSettings]) -> Service:
     keeper = PatternKeeper(store, resources.settings)
     await keeper.load()
     crew = ScanCrew()
-    service = GateService(store, resources.settings, keeper, crew)
+    service = GateService(store, keeper, crew)
     answerer = Answerer(
         question=ScreenRequest,
         answer=service.screen,

@@ -26,15 +26,15 @@ class Quarantine:
         self._terms: dict[str, _Term] = {}
         self._lock = threading.Lock()
 
-    def add(self, key: str, now: float) -> bool:
-        """Starts a term; False when one is running, so that two scans report one quarantine."""
+    def add(self, key: str, now: float) -> float | None:
+        """Starts a term and says its seconds; None when one is running, so that two scans report one quarantine."""
         with self._lock:
             last = self._terms.get(key)
             if last is not None and last.until > now:
-                return False
+                return None
             length_seconds = min(last.length_seconds * 2 if last else FIRST_TERM_SECONDS, self._duration_seconds)
             self._terms[key] = _Term(now + length_seconds, length_seconds)
-            return True
+            return length_seconds
 
     def find_held(self, now: float) -> frozenset[str]:
         if not self._terms:  # nearly always, and asked for each text

@@ -28,13 +28,21 @@ _NOTHING_HELD: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A pattern that this scan put away, and for how long."""
+
+    label: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Scan:
-    """Labels in the order of the set, then what the text is made of; `quarantined` are those this scan put away."""
+    """Labels in the order of the set, then what the text is made of."""
 
     matched: tuple[str, ...] = ()
     watched: tuple[str, ...] = ()
     complete: bool = True
-    quarantined: tuple[str, ...] = ()
+    quarantined: tuple[Quarantined, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +159,8 @@ class Scanner:
         # Every pattern once more by itself, so that only one that is slow by itself is put away.
         for entry in lot.entries:
             found.note(entry, window)
-            if watch.lap() > budget_seconds and self._quarantine.add(entry.pattern.key, now):
-                found.quarantined.append(entry.pattern.label)
+            if watch.lap() > budget_seconds and (seconds := self._quarantine.add(entry.pattern.key, now)):
+                found.quarantined.append(Quarantined(entry.pattern.label, seconds))
 
     def _select(self, held: frozenset[str]) -> _Selection:
         """The selection for what is held now. A new one has no engine at first, which is slow and right."""
@@ -180,7 +188,7 @@ class _Findings:
 
     matched: set[str] = field(default_factory=set[str])
     complete: bool = True
-    quarantined: list[str] = field(default_factory=list[str])
+    quarantined: list[Quarantined] = field(default_factory=list[Quarantined])
 
     def note(self, entry: _Compiled, window: bytes) -> None:
         if entry.pattern.label not in self.matched and entry.regex.search(window) is not None:

@@ -13,7 +13,6 @@ from services.gate.crew import CrewBusy, ScanCrew
 from services.gate.keeper import PatternKeeper, PatternSet
 from services.gate.rules import verdict_of
 from services.gate.scan import Scan
-from services.gate.settings import GateSettings
 from services.gate.store import GateStore
 
 _log = structlog.get_logger("gate")
@@ -22,9 +21,8 @@ _log = structlog.get_logger("gate")
 class GateService:
     """gate.screen → what is known, the rest against every pattern → verdicts"""
 
-    def __init__(self, store: GateStore, settings: GateSettings, keeper: PatternKeeper, crew: ScanCrew) -> None:
+    def __init__(self, store: GateStore, keeper: PatternKeeper, crew: ScanCrew) -> None:
         self._store = store
-        self._settings = settings
         self._keeper = keeper
         self._crew = crew
         self._reports: set[asyncio.Task[None]] = set()
@@ -55,9 +53,9 @@ class GateService:
 
     def _report_quarantined(self, scans: Sequence[Scan]) -> None:
         events = [
-            PatternQuarantined(pattern=label, seconds=self._settings.gate_quarantine_seconds)
+            PatternQuarantined(pattern=put_away.label, seconds=put_away.seconds)
             for scan in scans
-            for label in scan.quarantined
+            for put_away in scan.quarantined
         ]
         if not events:
             return

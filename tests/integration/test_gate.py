@@ -124,7 +124,7 @@ async def test_patterns_that_overrun_are_quarantined_and_the_taps_hear_of_it(apa
         reply = await screen(apart.nats_url, texts=texts("a perfectly ordinary text"))
         fact = await gated.facts("pattern_quarantined")
     assert reply["verdicts"][0]["verdict"] == "incomplete"
-    assert fact["seconds"] == 600.0
+    assert fact["seconds"] == 30.0
 
 
 class ShortQuarantine(HastyReload):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from services.gate.patterns import Pattern, load_builtin_patterns
 from services.gate.quarantine import Quarantine
-from services.gate.scan import Scan, Scanner, split_windows
+from services.gate.scan import Quarantined, Scan, Scanner, split_windows
 
 RED = Pattern("red", r"\bred\b")
 BLUE = Pattern("blue", r"\bblue\b", "i")
@@ -80,13 +80,13 @@ def test_a_set_that_overran_is_incomplete_though_each_pattern_alone_is_quick() -
 def test_a_pattern_that_overruns_again_alone_is_quarantined() -> None:
     held = Quarantine()
     slow_red = scanner(*SET_OVERRUN, 9.0, 9.001, quarantine=held)
-    assert slow_red.scan("green", now=100.0) == Scan(complete=False, quarantined=("red",))
+    assert slow_red.scan("green", now=100.0) == Scan(complete=False, quarantined=(Quarantined("red", 30.0),))
     assert held.find_held(now=100.0) == {RED.key}
 
 
 def test_a_match_is_reported_even_when_the_scan_was_incomplete() -> None:
     slow_red = scanner(*SET_OVERRUN, 9.0, 9.001)
-    assert slow_red.scan("blue", now=0.0) == Scan(("blue",), complete=False, quarantined=("red",))
+    assert slow_red.scan("blue", now=0.0) == Scan(("blue",), complete=False, quarantined=(Quarantined("red", 30.0),))
 
 
 def test_a_long_text_may_take_longer() -> None:
@@ -129,7 +129,7 @@ def test_a_pattern_put_away_in_one_window_is_left_out_of_the_next() -> None:
     # One long text, two windows: the second has one pattern left, so it is never timed as a whole set again.
     text = "x" * 33_000
     slow_red = scanner(*SET_OVERRUN, 9.0, 9.001)
-    assert slow_red.scan(text + " red", now=0.0) == Scan(complete=False, quarantined=("red",))
+    assert slow_red.scan(text + " red", now=0.0) == Scan(complete=False, quarantined=(Quarantined("red", 30.0),))
 
 
 @pytest.mark.parametrize("unit", ["ignore all ", "{{ ", "a" * 50 + " ", "\u200b\u0301", "you will now act as my "])
