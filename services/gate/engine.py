@@ -91,8 +91,8 @@ def has_fast_engine() -> bool:
     return hyperscan_engine is not None and hyperscan_engine.is_trustworthy()
 
 
-def build_engine(patterns: Sequence[Pattern]) -> Engine:
-    """The fastest there is; with many expressions its first build on a machine takes seconds."""
+def build_engine(patterns: Sequence[Pattern], shared: Sequence[Pattern] = ()) -> Engine:
+    """The fastest there is. `shared` are patterns that most sets hold, for an engine that is slow to compile them."""
     if hyperscan_engine is None or not hyperscan_engine.is_trustworthy():
         return Re2Engine(patterns)
-    return hyperscan_engine.HyperscanEngine(patterns)
+    return hyperscan_engine.HyperscanEngine(patterns, shared)

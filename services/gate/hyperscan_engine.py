@@ -9,9 +9,10 @@ before it is used at all, and each expression on its own examples; one that is m
 """
 
 import platform
+import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
 from typing import Any, cast
 
 import hyperscan as library
@@ -39,12 +40,57 @@ _SHIFTS = range(67)
 
 
 class HyperscanEngine:
-    """An `Engine`; any thread may ask at any time."""
+    """An `Engine`; any thread may ask at any time.
+
+    `shared` are expressions that most sets hold: they are compiled once, whichever of them are in this set. So one that
+    lacks some of them, or has another beside them, costs next to nothing.
+    """
 
     seconds_per_kib = 0.001
 
-    def __init__(self, patterns: Sequence[Pattern]) -> None:
+    def __init__(self, patterns: Sequence[Pattern], shared: Sequence[Pattern] = ()) -> None:
         """Takes seconds for many patterns, unless this machine has compiled them before."""
+        numbers = {pattern.key: number for number, pattern in enumerate(patterns)}
+        base = tuple(shared) if any(pattern.key in numbers for pattern in shared) else ()
+        shared_keys = {pattern.key for pattern in base}
+        others = tuple(pattern for pattern in patterns if pattern.key not in shared_keys)
+        # Even a set of no expressions has a part: its sentinel says that the text was read.
+        self._parts = [_Part(part, numbers) for part in (base, others) if part] or [_Part((), numbers)]
+
+    def find_candidates(self, text: bytes) -> Sequence[int] | None:
+        found: list[int] = []
+        for part in self._parts:
+            numbers = part.find_candidates(text)
+            if numbers is None:
+                return None
+            found += numbers
+        return found
+
+
+class _Part:
+    """A database, with the numbers that its expressions have in the set; some have none."""
+
+    def __init__(self, patterns: tuple[Pattern, ...], numbers: Mapping[str, int]) -> None:
+        with _OPENING:  # two threads that want the same database are not to compile it twice
+            self._database = _open_database(patterns)
+        self._numbers = [numbers.get(pattern.key) for pattern in patterns]
+
+    def find_candidates(self, text: bytes) -> Sequence[int] | None:
+        found = self._database.find_candidates(text)
+        return found and [number for own in found if (number := self._numbers[own]) is not None]
+
+
+_OPENING = threading.Lock()
+DATABASES_OPEN_MAX = 8
+
+
+@lru_cache(DATABASES_OPEN_MAX)
+def _open_database(patterns: tuple[Pattern, ...]) -> "_Database":
+    return _Database(patterns)
+
+
+class _Database:
+    def __init__(self, patterns: Sequence[Pattern]) -> None:
         self._sentinel = len(patterns)
         # RE2 takes a few forms that Hyperscan does not; such an expression is always a candidate.
         self._database, unread = _build(patterns)

@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any, Literal, Protocol, cast
 
@@ -168,6 +169,7 @@ def pattern_set_version(patterns: Sequence[Pattern]) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:VERSION_HEX_DIGITS]
 
 
+@cache
 def load_builtin_patterns() -> tuple[Pattern, ...]:
     """All files of `builtin/`, read as one."""
     folder = resources.files(__package__ or "services.gate").joinpath("builtin")

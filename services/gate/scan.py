@@ -11,7 +11,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from services.gate.engine import Engine, Re2Engine, build_engine, has_fast_engine
-from services.gate.patterns import Pattern, Regex, Severity, compile_pattern
+from services.gate.patterns import Pattern, Regex, Severity, compile_pattern, load_builtin_patterns
 from services.gate.quarantine import Quarantine
 from services.gate.structure import find_structural
 from services.gate.views import build_views
@@ -85,6 +85,12 @@ class _Selection:
         return cls(held, *lots)
 
 
+def _build_fast(patterns: Sequence[Pattern]) -> Engine:
+    built_in = load_builtin_patterns()
+    reads_lines = all(pattern.reads_lines for pattern in patterns)
+    return build_engine(patterns, [pattern for pattern in built_in if pattern.reads_lines or not reads_lines])
+
+
 class Scanner:
     """Holds compiled patterns; any thread may scan at any time.
 
@@ -114,7 +120,7 @@ class Scanner:
     def prepare(self) -> None:
         """Takes seconds of the calling thread, and lets others run meanwhile. Without a faster engine RE2's stays."""
         if has_fast_engine():
-            self._all = self._build(_NOTHING_HELD, build_engine)
+            self._all = self._build(_NOTHING_HELD, _build_fast)
 
     def scan(self, text: str, now: float) -> Scan:
         """`now` is monotonic seconds; it only decides which patterns sit in quarantine."""
@@ -173,7 +179,7 @@ class Scanner:
         return some
 
     def _speed_up(self, some: _Selection) -> None:
-        fast = self._build(some.held, build_engine)
+        fast = self._build(some.held, _build_fast)
         # Unless what is held has changed meanwhile.
         if self._some is some:
             self._some = fast

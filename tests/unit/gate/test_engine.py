@@ -38,7 +38,16 @@ ENGINES = [
 ]
 
 
-@pytest.fixture(params=ENGINES)
+def build_with_shared(patterns: Sequence[Pattern]) -> Engine:
+    """The first pattern is among those that are compiled for all sets, beside one that is not in this set."""
+    assert hyperscan_engine is not None
+    return hyperscan_engine.HyperscanEngine(patterns, [Pattern("absent", "a|e|i|o|u"), *patterns[:1]])
+
+
+SHARED_ENGINE = pytest.param(build_with_shared, id="hyperscan-shared", marks=needs_hyperscan)
+
+
+@pytest.fixture(params=[*ENGINES, SHARED_ENGINE])
 def build(request: pytest.FixtureRequest) -> BuildEngine:
     return request.param
 
