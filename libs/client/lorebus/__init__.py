@@ -25,10 +25,19 @@ from lorebus.errors import (
     RequestRefused,
 )
 from lorebus.sending import Published
+from lorebus.sessions.agentmemory import AgentMemoryProvider
+from lorebus.sessions.facade import MemoryFacade
+from lorebus.sessions.provider import MemoryProvider
+from lorebus.sessions.registry import Caller
+from lorebus.sessions.run import AgentRun, RunDetails
+from lorebus.sessions.session import MemorySession
 from lorebus.tapping import Since, Tap, TappedEvent
 from lorebus.transcripts import TranscriptFiles
 
 __all__ = [
+    "AgentMemoryProvider",
+    "AgentRun",
+    "Caller",
     "EventNotAcknowledged",
     "ExplainReply",
     "ExplainedLesson",
@@ -37,11 +46,15 @@ __all__ = [
     "Lorebus",
     "LorebusError",
     "MemoryEvent",
+    "MemoryFacade",
+    "MemoryProvider",
+    "MemorySession",
     "MemoryUnavailable",
     "Published",
     "RecallReply",
     "RecalledItem",
     "RequestRefused",
+    "RunDetails",
     "RunFinished",
     "SaveReply",
     "SearchReply",
