@@ -24,7 +24,8 @@ from nats.js.errors import NotFoundError
 
 from lorebus.connection import Connection
 from lorebus.contracts.envelope import build_message, parse_object
-from lorebus.contracts.events import EVENTS, MemoryEvent
+from lorebus.contracts.events import EVENTS
+from lorebus.contracts.facts.fact import MemoryEvent
 from lorebus.contracts.subjects import MEMORY_EVENT, event_subject
 from lorebus.errors import InvalidMessage, MemoryUnavailable
 from lorebus.pulling import Pull, open_pull

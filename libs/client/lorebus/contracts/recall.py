@@ -9,6 +9,7 @@ from lorebus.contracts.envelope import Message, Repository, Text
 
 Scope = Literal["swe-lessons", "channel-memory", "agent-memory"]
 Agent = Literal["implementer", "ci_fixer", "review_fixer", "gate_fixer", "reviewer"]
+Mode = Literal["vector", "hybrid", "lexical"]
 DegradedReason = Literal["gate", "embedder", "store", "deadline", "invalid_request", "bus"]
 
 SCOPE_KEYS: dict[Scope, str] = {
@@ -26,10 +27,17 @@ class RecallRequest(Message):
     channel: Text | None = None
     project: Text | None = None
     query: Text
+    """For a project `*` lists its entries, the newest first."""
     limit: int | None = None
-    """Clamped to 1-10. None: the setting."""
+    """Clamped to 1-10, for a project to 1-100. None: the setting, for a project 10."""
+    tags: list[Text] = Field(default_factory=list[str])
+    """Of a project only entries with any of these; none: all."""
     similarity_min: float | None = Field(default=None, ge=0, le=1)
     """None: the setting. 0 lets everything through in rank order."""
+    mode: Mode | None = None
+    """What finds and ranks: the vector alone, the words and the failure's fingerprint alone, or all. None: all."""
+    tokens_max: int | None = Field(default=None, ge=1)
+    """Of the block: whole items, best first. A token is counted as three bytes, so a block is rather shorter."""
     min_tier: int | None = Field(default=None, ge=0, le=3)
     """Only memories of this origin tier or a higher one. None: all."""
     run_id: Text | None = None
@@ -55,6 +63,19 @@ class RecallRequest(Message):
         return str(getattr(self, SCOPE_KEYS[self.scope_kind]))
 
 
+class Scores(Message):
+    """What an item's rank is made of."""
+
+    similarity: float | None = None
+    """Cosine to the query; None where no vector was asked with."""
+    coverage: float = 0.0
+    """Share of the query's weight in words that the item has: 0 none, 1 all."""
+    fingerprint: bool = False
+    """Its evidence holds an error line that the query holds too."""
+    fused: float = 0.0
+    """The rank, of the three together."""
+
+
 class RecalledItem(Message):
     id: str
     summary: str
@@ -65,17 +86,26 @@ class RecalledItem(Message):
     """How far its origin is trusted: 3 a person with rights, 2 system evidence, 1 an agent, 0 text from outside."""
     disputed: bool = False
     similarity: float
+    """0 where no vector was asked with."""
+    scores: Scores | None = None
+    variant_of: str | None = None
+    """An item before it that says nearly the same, with another version, number or name; the two count as one."""
     created_at: datetime
     run_id: str | None = None
     from_other_channel: bool = False
 
 
 class RecallReply(Message):
-    """Always an answer: items and a block for the prompt, or none and the reason why."""
+    """Always an answer: items and a block for the prompt, or none and the reason why.
+
+    Degraded by `embedder` it may hold items all the same: those that the words and the fingerprint found.
+    """
 
     items: list[RecalledItem] = Field(default_factory=list[RecalledItem])
     block: str = ""
     dropped: int = 0
+    omitted: int = 0
+    """Items that fit the query, and not into `tokens_max`."""
     degraded: bool = False
     reason: DegradedReason | None = None
     detail: str | None = None
@@ -136,6 +166,8 @@ class ExplainedLesson(Message):
     evidence: dict[str, Any] = Field(default_factory=dict)
     merged_from: list[RelatedLesson] = Field(default_factory=list[RelatedLesson])
     replaced: list[RelatedLesson] = Field(default_factory=list[RelatedLesson])
+    variants: list[RelatedLesson] = Field(default_factory=list[RelatedLesson])
+    """Active lessons that say nearly the same, with another version, number or name."""
 
 
 class ExplainReply(Message):

@@ -1,0 +1,1 @@
+"""Facts for taps, `memory.event.<kind>`, by who tells them."""
