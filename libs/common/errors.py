@@ -3,6 +3,8 @@
 LorebusError
 ├── GateUnavailable        nobody screened the texts: nothing is stored, nothing is recalled
 ├── EmbedderUnavailable    no vector for a text
+│   ├── EmbeddingRefused   … nor will there be one: the model does not take it
+│   └── ModelReplaced      … of the model that serves: it took over while the text was embedded
 ├── ModelUnavailable       the language model did not answer
 ├── ModelRefused           the language model's provider does not take the question
 ├── SpendingRefused        today's model calls have cost as much as they may
@@ -23,6 +25,14 @@ class GateUnavailable(LorebusError):
 
 class EmbedderUnavailable(LorebusError):
     """The embedding model did not answer."""
+
+
+class EmbeddingRefused(EmbedderUnavailable):
+    """The model does not take a text of the question, and would not the next time."""
+
+
+class ModelReplaced(EmbedderUnavailable):
+    """Another embedding model serves than the one that a memory was embedded with; the next try has it."""
 
 
 class ModelUnavailable(LorebusError):

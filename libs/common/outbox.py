@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import sqlalchemy as sa
-from lorebus.contracts.events import MemoryEvent
+from lorebus.contracts.facts.fact import MemoryEvent
 from lorebus.contracts.subjects import event_subject
 from sqlalchemy.ext.asyncio import AsyncConnection
 

@@ -56,7 +56,10 @@ embedding_models = sa.Table(
     sa.Column("id", sa.SmallInteger, sa.Identity(), primary_key=True),
     sa.Column("name", sa.Text, nullable=False, unique=True),
     sa.Column("dimensions", sa.Integer, nullable=False),
+    sa.Column("dimensions_asked", sa.Integer),
     sa.Column("state", sa.Text, nullable=False),
+    sa.Column("completed_at", Timestamp),
+    sa.Column("retired_at", Timestamp),
     sa.Column("background", BYTEA, nullable=False),
     sa.Column("background_sha256", sa.Text, nullable=False),
     sa.Column("calibration", JSONB, nullable=False),
@@ -64,6 +67,47 @@ embedding_models = sa.Table(
     sa.CheckConstraint("state in ('building', 'serving', 'retired')", name="state"),
     sa.Index("embedding_models_serving_idx", "state", unique=True, postgresql_where=sa.text("state = 'serving'")),
     comment="Each model with its length and calibration; one serves at a time",
+)
+
+reembed_jobs = sa.Table(
+    "reembed_jobs",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("dimensions_asked", sa.Integer),
+    sa.Column("model_id", sa.SmallInteger, sa.ForeignKey("embedding_models.id")),
+    sa.Column("previous_model_id", sa.SmallInteger, sa.ForeignKey("embedding_models.id")),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("waits_for", sa.Text),
+    sa.Column("reason", sa.Text),
+    sa.Column("actor", sa.Text),
+    sa.Column("table_name", sa.Text),
+    sa.Column("cursor", UUID(as_uuid=True)),
+    sa.Column("stale", sa.Integer, nullable=False),
+    sa.Column("stale_chars", sa.BigInteger, nullable=False),
+    sa.Column("usd_per_million_tokens", sa.Double),
+    sa.Column("done", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("failed", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("skipped", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("worked_seconds", sa.Double, nullable=False, server_default="0"),
+    sa.Column("epoch", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("lease_until", Timestamp),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("ended_at", Timestamp),
+    sa.CheckConstraint("state in ('running', 'paused', 'done', 'failed', 'rolled_back')", name="state"),
+    sa.Index("reembed_jobs_live_idx", sa.text("(true)"), unique=True, postgresql_where=sa.text("ended_at is null")),
+    sa.CheckConstraint("(ended_at is null) = (state in ('running', 'paused'))", name="ended"),
+    comment="Embedding all memories with another model: one live job, where it stands, and who walks",
+)
+
+reembed_passed = sa.Table(
+    "reembed_passed",
+    metadata,
+    sa.Column("job_id", sa.BigInteger, sa.ForeignKey("reembed_jobs.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("item_id", UUID(as_uuid=True), primary_key=True),
+    sa.Column("reason", sa.Text, nullable=False),
+    sa.CheckConstraint("reason in ('failed', 'matched')", name="reason"),
+    comment="Rows that a re-embedding passed over: not embedded by its model, so not recalled once that serves",
 )
 
 gate_verdicts = sa.Table(
@@ -96,6 +140,7 @@ memory_items = sa.Table(
     sa.Column("skills_active", ARRAY(sa.Text), nullable=False, server_default=_no_list),
     sa.Column("metadata", JSONB, nullable=False, server_default=_no_object),
     sa.Column("terms", ARRAY(sa.Text), nullable=False, server_default=_no_list),
+    sa.Column("authors", ARRAY(sa.Text), nullable=False, server_default=_no_list),
     sa.Column("source_event_id", sa.Text, nullable=False),
     sa.Column("ordinal", sa.SmallInteger, nullable=False, server_default="0"),
     sa.Column("text_sha256", sa.Text, nullable=False),
@@ -103,11 +148,14 @@ memory_items = sa.Table(
     sa.Column("verdict", sa.Text, nullable=False, server_default="clean"),
     sa.Column("evidence_at", Timestamp, nullable=False),
     sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("confirmed_at", Timestamp),
     sa.Column("held_at", Timestamp),
     sa.Column("held_patterns", ARRAY(sa.Text), nullable=False, server_default=_no_list),
     sa.Column("consolidated_at", Timestamp),
     sa.Column("superseded_at", Timestamp),
     sa.Column("superseded_by_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="SET NULL")),
+    # No reference: it names a group, which outlives the item whose id it began with.
+    sa.Column("variant_group", UUID(as_uuid=True)),
     sa.UniqueConstraint("tenant", "source_event_id", "ordinal"),
     sa.ForeignKeyConstraint(
         ["tenant", "text_sha256", "pattern_set", "verdict"],
@@ -130,7 +178,10 @@ memory_items = sa.Table(
     sa.Index("memory_items_tenant_run_id_idx", "tenant", "run_id"),
     sa.Index("memory_items_superseded_by_id_idx", "superseded_by_id"),
     sa.Index("memory_items_pattern_set_idx", "pattern_set", "id"),
+    sa.Index("memory_items_variant_group_idx", "variant_group", postgresql_where=sa.text("variant_group is not null")),
     sa.Index("memory_items_held_idx", "tenant", "held_at", postgresql_where=sa.text("held_at is not null")),
+    sa.Index("memory_items_authors_idx", "authors", postgresql_using="gin"),
+    sa.Index("memory_items_tenant_text_sha256_idx", "tenant", "text_sha256"),
     comment="A memory: what is recalled, why, and where it came from. No row without a clean verdict on its text",
 )
 
@@ -177,6 +228,16 @@ scope_terms = sa.Table(
     comment="In how many active items of a scope each word stands; counted by libs.common.active_items",
 )
 
+memory_fingerprints = sa.Table(
+    "memory_fingerprints",
+    metadata,
+    sa.Column("scope_id", sa.Integer, primary_key=True),
+    sa.Column("fingerprint", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("item_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Index("memory_fingerprints_item_id_idx", "item_id"),
+    comment="Which errors the evidence of an item, active or not, held: hashes of their lines (domain/fingerprint)",
+)
+
 memory_sources = sa.Table(
     "memory_sources",
     metadata,
@@ -184,6 +245,16 @@ memory_sources = sa.Table(
     sa.Column("source_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
     sa.Index("memory_sources_source_id_idx", "source_id"),
     comment="Which items a merged item stands for",
+)
+
+consolidation_schedules = sa.Table(
+    "consolidation_schedules",
+    metadata,
+    sa.Column("scope_id", sa.Integer, sa.ForeignKey("scopes.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("is_enabled", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("cron", sa.Text),
+    sa.Column("slot_at", Timestamp),
+    comment="Whether the schedule merges a repository, and the last slot that it was merged for",
 )
 
 inbox = sa.Table(
@@ -211,6 +282,18 @@ inbox = sa.Table(
     sa.CheckConstraint("status in ('claimed', 'written', 'skipped', 'refused', 'dead')", name="status"),
     sa.Index("inbox_first_seen_at_idx", "tenant", "first_seen_at"),
     comment="One row an event: claimed, then one terminal state; outlives the stream, so a replay changes nothing",
+)
+
+inbox_copies = sa.Table(
+    "inbox_copies",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("schema_name", sa.Text, primary_key=True),
+    sa.Column("event_id", sa.Text, primary_key=True),
+    sa.Column("stream", sa.Text, primary_key=True),
+    sa.Column("stream_sequence", sa.BigInteger, primary_key=True),
+    sa.Column("published_at", Timestamp, nullable=False),
+    comment="Where a stream holds an event once more: what forgetting has to find beside the message in the inbox row",
 )
 
 outbox = sa.Table(
@@ -366,4 +449,64 @@ model_holds = sa.Table(
     sa.Column("expires_at", Timestamp, nullable=False),
     sa.Index("model_holds_tenant_idx", "tenant"),
     comment="Model calls in flight at their estimated cost; one that its process did not settle runs out",
+)
+
+tombstones = sa.Table(
+    "tombstones",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("kind", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("buried_at", Timestamp, nullable=False),
+    sa.CheckConstraint("kind in ('event', 'item', 'person', 'session')", name="kind"),
+    comment="What was forgotten, by id: work in flight looks here before it stores",
+)
+
+bus_erasures = sa.Table(
+    "bus_erasures",
+    metadata,
+    sa.Column("stream", sa.Text, primary_key=True),
+    sa.Column("stream_sequence", sa.BigInteger, primary_key=True),
+    sa.Column("published_at", Timestamp, primary_key=True),
+    sa.Column("requested_at", Timestamp, nullable=False, server_default=_now),
+    comment="Messages of forgotten events that a stream still holds; gone when they are",
+)
+
+sessions = sa.Table(
+    "sessions",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("project", sa.Text, nullable=False),
+    sa.Column("metadata", JSONB, nullable=False, server_default=_no_object),
+    sa.Column("started_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("used_at", Timestamp, nullable=False, server_default=_now),
+    sa.Column("ended_at", Timestamp),
+    sa.Column("end_reason", sa.Text),
+    sa.CheckConstraint("end_reason in ('closed', 'idle')", name="end_reason"),
+    sa.CheckConstraint("(ended_at is null) = (end_reason is null)", name="ended"),
+    sa.Index("sessions_tenant_project_started_at_idx", "tenant", "project", sa.text("started_at desc")),
+    sa.Index("sessions_open_idx", "used_at", postgresql_where=sa.text("ended_at is null")),
+    comment="The units of work that entries are grouped by; metadata.ownerUserId says whose one is",
+)
+
+entries = sa.Table(
+    "entries",
+    metadata,
+    sa.Column("item_id", UUID(as_uuid=True), sa.ForeignKey("memory_items.id", ondelete="CASCADE"), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("session_id", sa.Text),
+    sa.Column("tags", ARRAY(sa.Text), nullable=False, server_default=_no_list),
+    sa.Index("entries_tenant_session_id_idx", "tenant", "session_id"),
+    sa.Index("entries_tags_idx", "tags", postgresql_using="gin"),
+    comment="What an entry has beside its memory: its session, which need not be known, and its tags",
+)
+
+works = sa.Table(
+    "works",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("seen_at", Timestamp, nullable=False, server_default=_now),
+    comment="Works that somebody with a role in them has used: others' are told from those that are not there",
 )

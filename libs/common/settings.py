@@ -47,5 +47,8 @@ class CommonSettings(BaseSettings):
     health_host: str = "127.0.0.1"
     health_port: int | None = None
     """Where /healthz and /readyz answer; none by default."""
+    api_host: str = "127.0.0.1"
+    """Where the HTTP service listens; on another address than loopback it wants credentials."""
+    api_port: int = Field(default=3111, ge=0, le=65_535)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["json", "console"] = "json"

