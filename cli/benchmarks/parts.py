@@ -16,7 +16,8 @@ from libs.common.domain.query import PreparedQuery, prepare_query
 from libs.common.domain.setting_keys import LESSON_RETRIEVAL_THRESHOLD
 from libs.common.embedding.models import ServingModel
 from libs.common.gate_client import GateClient
-from services.recall.rules import Found, ScopeName, bars_of, build_reply, created_after
+from services.recall.replies import build_reply
+from services.recall.rules import Found, ScopeName, bars_of, created_after
 from services.recall.store import Question, RecallStore
 
 TENANT = "default"
@@ -76,6 +77,7 @@ class Parts:
             background=background,
             bars=bars_of(LESSON_RETRIEVAL_THRESHOLD.default, background),
             limit=LIMIT,
+            fingerprints=query.fingerprints,
         )
         return Prepared(text, query, question, await self.store.find_fitting(question))
 

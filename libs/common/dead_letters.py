@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from faststream.message import StreamMessage
-from lorebus.contracts.events import EventConflict, EventDead
+from lorebus.contracts.facts.consumption import EventConflict, EventDead
 from lorebus.contracts.subjects import DEAD_LETTER, subject_for
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.errors import ClaimLost
-from libs.common.schema import inbox
+from libs.common.schema import inbox, inbox_copies
 
 _GIVEN_BACK = sa.text("'-infinity'::timestamptz")
 """As the end of a lease: it was given back, so whoever takes the event next takes it over from nobody."""
@@ -95,6 +95,8 @@ class Inbox:
         """Takes the event, unless it is terminal or somebody else's lease still runs."""
         async with self._engine.begin() as connection:
             claimed = await self._insert_or_take(connection, receipt)
+            if claimed is None or claimed.claims > 1:
+                await _note_copy(connection, receipt)
             if claimed is not None:
                 return Claim(receipt, number=claimed.claims, failures=claimed.failures, losses=claimed.losses)
             return await self._why_not(connection, receipt)
@@ -158,6 +160,15 @@ class Inbox:
         mine = sa.update(inbox).where(*_is(claim.receipt), inbox.c.status == "claimed", inbox.c.claims == claim.number)
         if (await connection.execute(mine.values(**values))).rowcount != 1:
             raise ClaimLost(f"event {claim.receipt.event_id} was taken over")
+
+
+async def _note_copy(connection: AsyncConnection, receipt: Receipt) -> None:
+    """Where a stream holds a known event once more, for whoever has to erase it."""
+    is_elsewhere = sa.or_(inbox.c.stream != receipt.stream, inbox.c.stream_sequence != receipt.stream_sequence)
+    known = sa.select(sa.literal(1)).where(*_is(receipt), is_elsewhere)
+    if receipt.stream_sequence > 0 and await connection.scalar(known):
+        copy = {name: getattr(receipt, name) for name in inbox_copies.c.keys()}  # noqa: SIM118 - a collection of columns
+        await connection.execute(insert(inbox_copies).values(copy).on_conflict_do_nothing())
 
 
 def _is(receipt: Receipt) -> tuple[sa.ColumnElement[bool], ...]:

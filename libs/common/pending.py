@@ -10,19 +10,23 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+import numpy as np
 import sqlalchemy as sa
-from lorebus.contracts.events import LessonReleased, MemoryEvent, Superseded
+from lorebus.contracts.facts.fact import MemoryEvent
+from lorebus.contracts.facts.writer import LessonReleased, Superseded
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from libs.common.active_items import activate, deactivate
+from libs.common.active_items import activate
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.database import lock_scope, outages_as_store_unavailable
+from libs.common.domain.calibration import measure_background
 from libs.common.domain.setting_cascade import Owner
-from libs.common.domain.setting_keys import SUPERSEDE_THRESHOLD
-from libs.common.domain.supersession import Rival, Supersession, supersede
+from libs.common.domain.setting_keys import SUPERSEDE_RULE, SUPERSEDE_THRESHOLD
+from libs.common.domain.supersession import Rival, Rule, Supersession, nearness_of
 from libs.common.errors import PendingRefused
+from libs.common.forgetting import Targets, forget_items, lock_targets
 from libs.common.outbox import insert_events
-from libs.common.rivals import find_rivals, replace_items
+from libs.common.rivals import Newcomer, confirm_items, decide, name_group, replace_items
 from libs.common.schema import audit, embedding_models, gate_findings, memory_items, memory_vectors, scopes
 
 UNKNOWN = "no memory with this id waits; `lorebus pending list` shows those that do"
@@ -49,8 +53,9 @@ class PendingItem:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """`restored`: what the deleted memory had replaced, and is active again."""
+    """`deleted`: the memory and what was merged from it; `restored`: what they had hidden."""
 
+    deleted: Sequence[UUID]
     restored: Sequence[UUID]
 
 
@@ -107,35 +112,41 @@ class Pending:
 
     async def release(self, tenant: str, item_id: UUID, *, actor: str) -> Supersession:
         """Makes a held memory active, at the tier that it has, unless a newer one replaces it at once."""
-        similarity_min = await self._get_similarity_min(tenant, item_id)
+        rule, setting = await self._get_rule(tenant, item_id)
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
                 waiting = await _lock_waiting(connection, tenant, item_id)
                 if not waiting.is_held or waiting.found_patterns:
                     raise PendingRefused(MATCHED.format(patterns=", ".join(waiting.found_patterns)))
-                near = await _find_near(connection, waiting, similarity_min)
-                decision = supersede(waiting.rival, near)
+                decision = await _decide(connection, waiting, rule, setting)
                 await _release(connection, waiting, decision)
                 await _insert_audit(connection, waiting, "memory.release", _released(actor, decision), actor)
                 await insert_events(connection, _facts(waiting, decision))
         return decision
 
     async def refuse(self, tenant: str, item_id: UUID, *, actor: str) -> Refused:
-        """Deletes a pending memory for good; what it had replaced is active again."""
+        """Forgets a pending memory for good, in every copy; what it had replaced is active again."""
+
+        async def find_target(_connection: AsyncConnection) -> list[UUID]:
+            return [item_id]
+
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
-                waiting = await _lock_waiting(connection, tenant, item_id)
-                restored = await _delete(connection, waiting)
-                after = {"refused_by": actor, "restored": list(map(str, restored))}
+                ids = await lock_targets(connection, tenant, find_target)
+                waiting = await _get_waiting(connection, tenant, item_id)
+                forgotten = await forget_items(connection, tenant, Targets(ids))
+                after: dict[str, Any] = {"refused_by": actor, "deleted": list(map(str, forgotten.deleted))}
+                after["restored"] = list(map(str, forgotten.restored))
                 await _insert_audit(connection, waiting, "memory.refuse", after, actor)
-        return Refused(restored)
+        return Refused(forgotten.deleted, forgotten.restored)
 
-    async def _get_similarity_min(self, tenant: str, item_id: UUID) -> float:
-        """How near counts as the same thing, as whoever owns the repository has set it."""
+    async def _get_rule(self, tenant: str, item_id: UUID) -> tuple[Rule, float]:
+        """What counts as the same thing, as whoever owns the repository has set it."""
         with outages_as_store_unavailable():
             async with self._engine.connect() as connection:
                 waiting = await _get_waiting(connection, tenant, item_id)
-        return await self._settings.get(SUPERSEDE_THRESHOLD, tenant, waiting.owner)
+        rule = await self._settings.get(SUPERSEDE_RULE, tenant, waiting.owner)
+        return rule, await self._settings.get(SUPERSEDE_THRESHOLD, tenant, waiting.owner)
 
 
 async def _lock_waiting(connection: AsyncConnection, tenant: str, item_id: UUID) -> _Waiting:
@@ -169,44 +180,35 @@ async def _get_waiting(connection: AsyncConnection, tenant: str, item_id: UUID) 
     )
 
 
-async def _find_near(connection: AsyncConnection, waiting: _Waiting, similarity_min: float) -> list[Rival]:
-    """Active lessons about the same thing, by the vectors of the model that serves."""
-    vectors = memory_vectors.c
+async def _decide(connection: AsyncConnection, waiting: _Waiting, rule: Rule, setting: float) -> Supersession:
+    """By the vectors of the model that serves."""
+    vectors, models = memory_vectors.c, embedding_models.c
     query = (
-        sa.select(vectors.model_id, vectors.embedding)
-        .join(embedding_models, embedding_models.c.id == vectors.model_id)
-        .where(vectors.item_id == waiting.id, embedding_models.c.state == "serving")
+        sa.select(vectors.model_id, vectors.embedding, models.background, models.dimensions, memory_items.c.summary)
+        .join(embedding_models, models.id == vectors.model_id)
+        .join(memory_items, memory_items.c.id == vectors.item_id)
+        .where(vectors.item_id == waiting.id, models.state == "serving")
     )
     own = (await connection.execute(query)).one_or_none()
     if own is None:
-        return []
-    return await find_rivals(connection, waiting.scope_id, own.model_id, own.embedding, similarity_min=similarity_min)
+        return Supersession()
+    background = np.frombuffer(own.background, np.float32).reshape(-1, own.dimensions)
+    nearness = nearness_of(rule, setting, measure_background(own.embedding.to_numpy().astype(np.float32), background))
+    newcomer = Newcomer(waiting.scope_id, waiting.rival, own.summary, own.model_id, own.embedding)
+    return await decide(connection, newcomer, nearness)
 
 
 async def _release(connection: AsyncConnection, waiting: _Waiting, decision: Supersession) -> None:
     stamp: dict[str, Any] = {"held_at": None}
     if decision.replaced_by:
         stamp |= {"superseded_at": sa.func.now(), "superseded_by_id": decision.replaced_by}
+    stamp["variant_group"] = decision.variant_group
     await connection.execute(sa.update(memory_items).where(memory_items.c.id == waiting.id).values(stamp))
     if not decision.replaced_by:
         await activate(connection, waiting.scope_id, [waiting.id])
     await replace_items(connection, waiting.scope_id, decision.replaced, by=waiting.id)
-
-
-async def _delete(connection: AsyncConnection, waiting: _Waiting) -> list[UUID]:
-    """Takes the row with its vectors and words away; returns what it had replaced, restored."""
-    vectors, items = memory_vectors.c, memory_items.c
-    is_active = sa.select(sa.exists().where(vectors.item_id == waiting.id, vectors.active))
-    if (await connection.execute(is_active)).scalar_one():
-        await deactivate(connection, waiting.scope_id, [waiting.id])
-    replaced = sa.update(memory_items).where(items.superseded_by_id == waiting.id, items.scope_id == waiting.scope_id)
-    # Before the delete, which would clear only the pointer and leave them hidden (spec 7).
-    cleared = replaced.values(superseded_at=None, superseded_by_id=None).returning(items.id, items.consolidated_at)
-    restored = [row.id for row in await connection.execute(cleared) if row.consolidated_at is None]
-    await connection.execute(sa.delete(memory_items).where(items.id == waiting.id))
-    if restored:
-        await activate(connection, waiting.scope_id, restored)
-    return restored
+    await confirm_items(connection, decision.confirmed)
+    await name_group(connection, decision)
 
 
 def _released(actor: str, decision: Supersession) -> dict[str, Any]:

@@ -1,6 +1,14 @@
-"""The five fields of a cron line, checked when it is set: a schedule that means nothing would only never be due."""
+"""The five fields of a cron line, checked when it is set: a schedule that means nothing would only never be due.
+
+Where both the day of the month and the day of the week are given, either is enough, as cron has it.
+"""
+
+from datetime import datetime, time, timedelta
 
 CHARS_MAX = 100
+
+DAYS_BACK_MAX = 3_000
+"""Eight years and more: the longest that a 29th of February stays away."""
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -47,3 +55,43 @@ def _number(text: str, names: tuple[str, ...]) -> int:
     if text.lower() in names:
         return _NAMES[text.lower()]
     return int(text) if text.isascii() and text.isdigit() else -1
+
+
+def find_last_slot(line: str, now: datetime) -> datetime | None:
+    """The latest minute at or before `now` that a valid line names, in the zone of `now`; None where there is none."""
+    fields = line.split()
+    minutes, hours, days, months, weekdays = (
+        _numbers(field, *limits) for field, limits in zip(fields, _FIELDS, strict=True)
+    )
+    enough = any if "*" not in (fields[2][0], fields[4][0]) else all
+    for days_back in range(DAYS_BACK_MAX):
+        day = now.date() - timedelta(days=days_back)
+        if day.month in months and enough((day.day in days, day.isoweekday() % 7 in weekdays)):
+            slot = _latest(hours, minutes, now.time() if days_back == 0 else time.max)
+            if slot is not None:
+                return datetime.combine(day, slot, now.tzinfo)
+    return None
+
+
+def _latest(hours: frozenset[int], minutes: frozenset[int], until: time) -> time | None:
+    moments = (time(hour, minute) for hour in hours for minute in minutes)
+    return max((moment for moment in moments if moment <= until), default=None)
+
+
+def _numbers(field: str, low: int, high: int, names: tuple[str, ...]) -> frozenset[int]:
+    found = frozenset(number for part in field.split(",") for number in _span(part, low, high, names))
+    # Sunday is 0 and 7.
+    return frozenset(number % 7 for number in found) if names is _DAYS else found
+
+
+def _span(part: str, low: int, high: int, names: tuple[str, ...]) -> range:
+    """`5/10` goes on to the end of the field, as `5-59/10`."""
+    span, slash, step = part.partition("/")
+    first, dash, last = span.partition("-")
+    if span == "*":
+        first, end = str(low), high
+    elif dash:
+        end = _number(last, names)
+    else:
+        end = high if slash else _number(first, names)
+    return range(_number(first, names), end + 1, int(step) if slash else 1)

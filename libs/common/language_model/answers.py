@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.database import outages_as_store_unavailable
 from libs.common.schema import model_answers
+from libs.common.tombstones import Work, find_buried
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,13 @@ class ModelAnswers:
         return None if row is None else KeptAnswer(row.answer, row.model, row.cost_usd)
 
     async def keep_answer(self, tenant: str, event_id: str, purpose: str, kept: KeptAnswer) -> None:
-        """The first one stays."""
+        """The first one stays; of an event that was forgotten meanwhile none is kept."""
         row = {"tenant": tenant, "event_id": event_id, "purpose": purpose}
         row |= {"answer": kept.answer, "model": kept.model, "cost_usd": kept.cost_usd}
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
+                if await find_buried(connection, Work(tenant, events=[event_id])):
+                    return
                 await connection.execute(insert(model_answers).values(row).on_conflict_do_nothing())
 
 

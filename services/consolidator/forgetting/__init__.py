@@ -1,0 +1,1 @@
+"""Forgetting: `memory.delete` comes in, memories and every copy of them go, and the taps are told."""
