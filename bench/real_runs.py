@@ -6,7 +6,7 @@ labelled queries are then asked in their own repository, and in others, where th
 The cross-validation chooses both bars of the gate anew on four fifths of the repositories, by a rule that knows
 nothing of the last fifth, and reports the figures of the last fifths together.
 
-    python -m bench.real_runs [--json] [--setting 0.7] [--limit 5] [--folds 5]
+    python -m bench.real_runs [--json] [--setting 0.7] [--limit 5] [--folds 5] [--rule mutual]
 
 Two runs with one cause should read as one lesson: `alike` is the share of such pairs whose first sentences share
 most of their words, and `--pairs 20` prints pairs of as many causes as possible, for a person to judge.
@@ -34,17 +34,20 @@ from lorebus.contracts.runs import RunFinished
 from wordllama import WordLlama
 
 from bench.pairs import choose_pairs, pair_runs, render_pairs
+from bench.superseding import Item, add_item
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
 from libs.common.domain.relevance import Candidate, Gate, Ranked, gate_of_setting, rank_items, recall_items
+from libs.common.domain.setting_keys import SUPERSEDE_RULE, SUPERSEDE_THRESHOLD
+from libs.common.domain.supersession import Rule, nearness_of
 from services.writer.evidence.collection import build_evidence, skip_reason
+from services.writer.rules import fingerprint_evidence
 from services.writer.wording.lesson import Lesson, write_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = Path(os.environ.get("LOREBUS_SHARED", ROOT.parent / "shared"))
 BACKGROUND = ROOT / "libs" / "common" / "embedding" / "background.txt"
-SUPERSEDE_SIMILARITY = 0.92
 SILENT_MIN = 0.88
 Z_GRID = (2.5, 2.75, 3.0, 3.25, 3.5, 4.0)
 COVERAGE_GRID = (0.1, 0.15, 0.2, 0.25, 0.3)
@@ -52,13 +55,6 @@ AGENTS: tuple[Agent, ...] = ("ci_fixer", "implementer", "review_fixer")
 KINDS = ("paraphrase", *AGENTS)
 
 Vectors = npt.NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    run_id: str
-    vector: Vectors
-    terms: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,8 @@ class Figures:
 class Bench:
     """The lessons in their scopes, and how questions are asked of them."""
 
-    def __init__(self, runs: Path) -> None:
+    def __init__(self, runs: Path, rule: Rule = SUPERSEDE_RULE.default) -> None:
+        self.rule: Rule = rule
         self.model = WordLlama.load(
             config="l2_supercat", dim=256, cache_dir=Path(wordllama.__file__).parent, disable_download=True
         )
@@ -128,14 +125,15 @@ class Bench:
             return
         lesson = write_lesson(run, evidence)
         self.summaries[run.run_id] = lesson.summary
-        item = self.item_of(run.run_id, lesson)
-        older = self.scopes[run.repository]
-        kept = [other for other in older if float(other.vector @ item.vector) < SUPERSEDE_SIMILARITY]
-        self.scopes[run.repository] = [*kept, item]
+        item = self.item_of(run.run_id, lesson, fingerprint_evidence(evidence))
+        background = measure_background(item.vector, self.background)
+        nearness = nearness_of(self.rule, SUPERSEDE_THRESHOLD.default, background)
+        self.scopes[run.repository] = add_item(self.scopes[run.repository], item, nearness)
 
-    def item_of(self, run_id: str, lesson: Lesson) -> Item:
+    def item_of(self, run_id: str, lesson: Lesson, fingerprints: Iterable[int]) -> Item:
         words = tokenize("\n".join((lesson.summary, lesson.rationale, lesson.index_text)))
-        return Item(run_id, self.embed([lesson.summary])[0], frozenset(words))
+        vector = self.embed([lesson.summary])[0]
+        return Item(run_id, lesson.summary, vector, frozenset(words), frozenset(fingerprints))
 
     def frequencies_of(self, items: Iterable[Item]) -> Frequencies:
         return count_documents(item.terms for item in items)
@@ -145,7 +143,13 @@ class Bench:
         vector = self.embed([query.embed_text])[0]
         terms = frozenset(query.terms)
         candidates = [
-            Candidate(item.run_id, float(item.vector @ vector), item.terms & terms, len(item.terms))
+            Candidate(
+                item.run_id,
+                float(item.vector @ vector),
+                item.terms & terms,
+                len(item.terms),
+                same_failure=not item.fingerprints.isdisjoint(query.fingerprints),
+            )
             for item in self.scopes[repository]
         ]
         background = measure_background(vector, self.background)
@@ -243,11 +247,12 @@ def main() -> None:
     parser.add_argument("--setting", type=float, default=0.7, help="the similarity setting")
     parser.add_argument("--limit", type=int, default=5)
     parser.add_argument("--folds", type=int, default=5)
+    parser.add_argument("--rule", choices=("mutual", "cosine"), default=SUPERSEDE_RULE.default)
     parser.add_argument("--pairs", type=int, default=0, help="print so many pairs, and nothing else")
     chosen = parser.parse_args()
     real_runs = SHARED / "real-runs"
     labels = json.loads((real_runs / "labels.json").read_text())
-    bench = Bench(real_runs / "runs")
+    bench = Bench(real_runs / "runs", chosen.rule)
     pairs = pair_runs(labels, bench.summaries)
     if chosen.pairs:
         print(render_pairs(choose_pairs(pairs, chosen.pairs)))

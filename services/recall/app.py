@@ -17,19 +17,20 @@ from libs.common.bus.answer import Answerer, Answering
 from libs.common.bus.relay import Relay
 from libs.common.database import create_pool
 from libs.common.domain.lexical import count_documents, tokenize
-from libs.common.embedding.choose import create_embedder
-from libs.common.embedding.models import background_texts, open_model
+from libs.common.embedding.models import background_texts
+from libs.common.embedding.serving import open_models
 from libs.common.gate_client import GateClient
 from libs.common.run import Program, Resources, Service
+from services.recall.asking import Lookups
 from services.recall.journal import Journal
-from services.recall.service import Lookups, RecallService
+from services.recall.service import RecallService
 from services.recall.settings import RecallSettings
 from services.recall.store import RecallStore
 
 
 async def build(resources: Resources[RecallSettings]) -> Service:
     settings = resources.settings
-    model = await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions))
+    models = await open_models(resources.engine, settings)
     pool = await create_pool(
         settings.database_url,
         "recall",
@@ -44,7 +45,7 @@ async def build(resources: Resources[RecallSettings]) -> Service:
         store=store,
         gate=GateClient(resources.client, settings.recall_gate_timeout_seconds),
         lookups=Lookups(
-            model=model,
+            models=models,
             background_words=count_documents(tokenize(text) for text in background_texts()),
         ),
         journal=journal,
@@ -55,7 +56,7 @@ async def build(resources: Resources[RecallSettings]) -> Service:
         await answering.subscribe(subject, "recall", answerer)
     return Service(
         name="recall",
-        tasks=[service.watch_gate, journal.run, relay.run],
+        tasks=[service.watch_gate, journal.run, relay.run, models.run],
         stopping=[answering.stop],
         closing=[journal.flush, pool.close],
     )

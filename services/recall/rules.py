@@ -1,32 +1,27 @@
 """What recall decides: pure."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from math import ceil, inf
+from math import inf
 from typing import Any, Literal
 from uuid import UUID
 
 from lorebus.contracts.recall import (
     ExplainedLesson,
-    FoundLesson,
-    RecalledItem,
-    RecallReply,
     RelatedLesson,
     Scope,
-    SearchReply,
 )
 
 from libs.common.domain.calibration import Background
-from libs.common.domain.fence import FencedItem, render_block
-from libs.common.domain.memory import is_low_confidence, is_unverified
 from libs.common.domain.relevance import gate_of_setting
 
 LIMIT_MAX = 10
-RUN_SHARE = 2 / 5
-"""Of the places of an answer: one run that wrote much, or was made to, must not be all that an agent reads."""
-GENERAL = "GENERAL"
+ENTRIES_MAX = 100
+ENTRIES_DEFAULT = 10
+EVERYTHING = "*"
+EXCERPT_CHARS_MAX = 1_000
+"""Of an entry in a reply: a hundred of them, twice over, fit into one message of the bus."""
 _THE_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 MATCHED_NOTE = "[withheld: the memory gate found a pattern of prompt injection in this text]"
@@ -46,9 +41,14 @@ class Found:
     run_id: str | None
     pattern_set: str
     """The set that cleared the summary when it was written."""
-    similarity: float
+    similarity: float | None
+    """None: no vector was asked with."""
     coverage: float
     tier: int
+    rank: float = 0.0
+    same_failure: bool = False
+    """An error line of the query stands in its evidence."""
+    variant_group: UUID | None = None
     finding_set: str | None = None
     """The latest set that matched the stored texts, and what of it did."""
     finding_patterns: Sequence[str] | None = None
@@ -63,43 +63,59 @@ class ScopeName:
     key: str
 
 
-def clamp_limit(limit: int) -> int:
-    """1 to 10 (spec 5)."""
-    return max(1, min(limit, LIMIT_MAX))
+def clamp_limit(limit: int, kind: Scope = "swe-lessons") -> int:
+    """1 to 10 (spec 5); entries are listed as well, so up to 100 (sessions spec 7)."""
+    return max(1, min(limit, ENTRIES_MAX if kind == "agent-memory" else LIMIT_MAX))
+
+
+def is_listing(kind: Scope, query: str) -> bool:
+    """Whether entries are to be listed, not searched for."""
+    return kind == "agent-memory" and query.strip() == EVERYTHING
+
+
+def cut_entries(kind: Scope, found: Sequence[Found]) -> Sequence[Found]:
+    """Entries may be long: who wants the whole text reads it by its id."""
+    if kind != "agent-memory":
+        return found
+    return [
+        replace(item, summary=f"{item.summary[:EXCERPT_CHARS_MAX]}…") if len(item.summary) > EXCERPT_CHARS_MAX else item
+        for item in found
+    ]
 
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What passes, in the statement's terms; either is enough."""
+    """What passes, in the statement's terms; either is enough, and so is the same failure."""
 
     cosine_min: float
     coverage_min: float
+
+
+EVERYTHING_PASSES = Bars(cosine_min=-inf, coverage_min=0.0)
 
 
 def bars_of(setting: float, background: Background) -> Bars:
     """The similarity setting in this model's cosines for this query; 0 lets everything through."""
     gate = gate_of_setting(setting)
     if gate is None:
-        return Bars(cosine_min=-inf, coverage_min=0.0)
+        return EVERYTHING_PASSES
     return Bars(background.mean + gate.z_min * background.deviation, gate.coverage_min)
+
+
+def bare_bars(setting: float) -> Bars:
+    """The seed's literal rule: the cosine is the bar, and the words pass nothing."""
+    return Bars(cosine_min=setting, coverage_min=inf) if setting > 0 else EVERYTHING_PASSES
+
+
+def blind_bars(setting: float) -> Bars:
+    """Where no vector is asked with: the words alone."""
+    gate = gate_of_setting(setting)
+    return Bars(cosine_min=inf, coverage_min=gate.coverage_min) if gate else EVERYTHING_PASSES
 
 
 def created_after(now: datetime, age_days_max: int) -> datetime:
     """Only memories made since then are recalled."""
     return now - timedelta(days=age_days_max) if age_days_max else _THE_BEGINNING
-
-
-def cap_runs(found: Sequence[Found], limit: int) -> list[Found]:
-    """The first `limit` in their order, of one run no more than its share. What has no run is not counted."""
-    run_items_max = max(1, ceil(limit * RUN_SHARE))
-    seen: Counter[str] = Counter()
-    kept: list[Found] = []
-    for item in found:
-        if item.run_id is not None:
-            seen[item.run_id] += 1
-        if item.run_id is None or seen[item.run_id] <= run_items_max:
-            kept.append(item)
-    return kept[:limit]
 
 
 def find_flagged(found: Sequence[Found], pattern_set: str | None) -> dict[str, list[str]]:
@@ -121,52 +137,6 @@ def without(found: Sequence[Found], refused: Collection[str]) -> list[Found]:
     return [item for item in found if str(item.id) not in refused]
 
 
-def build_reply(kept: Sequence[Found], dropped: int) -> RecallReply:
-    return RecallReply(items=[_build_item(item) for item in kept], block=_block_of(kept), dropped=dropped)
-
-
-def build_search_reply(reply: RecallReply) -> SearchReply:
-    lessons = [
-        FoundLesson(
-            lesson_id=item.id,
-            summary=item.summary,
-            failure_type=item.failure_type,
-            confidence=item.confidence,
-            similarity=round(item.similarity, 3),
-        )
-        for item in reply.items
-    ]
-    return SearchReply(lessons=lessons, degraded=reply.degraded, reason=reply.reason, detail=reply.detail)
-
-
-def _build_item(item: Found) -> RecalledItem:
-    return RecalledItem(
-        id=str(item.id),
-        summary=item.summary,
-        failure_type=item.failure_type,
-        confidence=item.confidence,
-        low_confidence=is_low_confidence(item.confidence),
-        tier=item.tier,
-        similarity=round(item.similarity, 6),
-        created_at=item.created_at,
-        run_id=item.run_id,
-    )
-
-
-def _block_of(kept: Sequence[Found]) -> str:
-    return render_block([_fence(item) for item in kept])
-
-
-def _fence(item: Found) -> FencedItem:
-    return FencedItem(
-        str(item.id),
-        item.summary,
-        item.failure_type or GENERAL,
-        is_low_confidence=is_low_confidence(item.confidence),
-        is_unverified=is_unverified(item.tier),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A lesson as explain finds it, with what it stands on."""
@@ -186,6 +156,7 @@ class Stored:
     is_held: bool = False
     merged_from: Sequence[tuple[UUID, str]] = ()
     replaced: Sequence[tuple[UUID, str]] = ()
+    variants: Sequence[tuple[UUID, str]] = ()
 
     @property
     def status(self) -> Literal["superseded", "consolidated", "held", "active"]:
@@ -204,7 +175,7 @@ class Stored:
         own = {"summary": self.summary, "rationale": self.rationale}
         if quote := self.evidence.get("quote"):
             own["quote"] = str(quote)
-        return own | {str(id_): summary for id_, summary in (*self.merged_from, *self.replaced)}
+        return own | {str(id_): summary for id_, summary in (*self.merged_from, *self.replaced, *self.variants)}
 
 
 def build_explained(lesson: Stored, shown: Mapping[str, str]) -> ExplainedLesson:
@@ -223,9 +194,14 @@ def build_explained(lesson: Stored, shown: Mapping[str, str]) -> ExplainedLesson
         written_by=lesson.agent_key,
         outcome=lesson.metadata.get("outcome"),
         evidence=evidence,
-        merged_from=[RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in lesson.merged_from],
-        replaced=[RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in lesson.replaced],
+        merged_from=_relate(lesson.merged_from, shown),
+        replaced=_relate(lesson.replaced, shown),
+        variants=_relate(lesson.variants, shown),
     )
+
+
+def _relate(related: Sequence[tuple[UUID, str]], shown: Mapping[str, str]) -> list[RelatedLesson]:
+    return [RelatedLesson(id=str(id_), summary=shown[str(id_)]) for id_, _ in related]
 
 
 def build_held(lesson: Stored) -> ExplainedLesson:

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 import structlog
-from lorebus.contracts.events import LessonsRetrieved, MemoryEvent, RecallDropped, RetrievedLesson
+from lorebus.contracts.facts.fact import MemoryEvent
+from lorebus.contracts.facts.recall import LessonsRetrieved, RecallDropped, RetrievedLesson
 from lorebus.contracts.recall import (
+    DegradedReason,
     ExplainReply,
     ExplainRequest,
     RecallReply,
@@ -18,24 +20,21 @@ from lorebus.contracts.recall import (
 )
 
 from libs.common.administered_settings import AdministeredSettings
-from libs.common.domain.calibration import measure_background
-from libs.common.domain.lexical import Frequencies
-from libs.common.domain.query import prepare_query
-from libs.common.embedding.models import ServingModel
 from libs.common.errors import EmbedderUnavailable, GateUnavailable, StoreUnavailable
 from libs.common.gate_client import GateClient, Screening
+from services.recall.asking import Asking, Lookups
+from services.recall.choosing import choose_items, drop_repeats, may_hide_more
 from services.recall.drops import DropReports
 from services.recall.journal import Journal
 from services.recall.limits import Limits, find_limits
+from services.recall.replies import build_reply, build_search_reply
 from services.recall.rules import (
     Found,
     ScopeName,
-    bars_of,
     build_explained,
     build_held,
-    build_reply,
-    build_search_reply,
-    cap_runs,
+    cut_entries,
+    is_listing,
     withhold,
     without,
 )
@@ -45,15 +44,15 @@ from services.recall.store import Question, RecallRecord, RecallStore
 _log = structlog.get_logger("recall")
 
 FETCHED_MAX = 200
-"""Where one run holds more places than its share: so far down the others are looked for."""
+"""Where one run, or one text, holds more places than its share: so far down the others are looked for."""
 
 
 @dataclass(frozen=True)
-class Lookups:
-    """What a question is read against: the model, and how common words are anywhere."""
+class Sought:
+    """What was found, and whether something was down that would have found more."""
 
-    model: ServingModel
-    background_words: Frequencies
+    items: Sequence[Found]
+    degraded: DegradedReason | None = None
 
 
 class RecallService:
@@ -65,7 +64,7 @@ class RecallService:
         self._store = store
         self._gate = gate
         self._screener = Screener(gate)
-        self._lookups = lookups
+        self._asking = Asking(lookups)
         self._journal = journal
         self._settings = settings
         self._drops = DropReports()
@@ -120,41 +119,29 @@ class RecallService:
         if known is None:
             return RecallReply.empty()
         limits = await find_limits(self._settings, request, scope, known.owner)
-        found = await self._find_fitting(await self._prepare(request, scope, limits))
-        if not found:
-            return RecallReply.empty()
-        screening = await self._screener.screen(found, scope.tenant)
-        kept = without(found, screening.matched)
+        sought = await self._find(request, scope, limits)
+        if not sought.items:
+            return RecallReply.empty(sought.degraded)
+        screening = await self._screener.screen(sought.items, scope.tenant)
+        kept = without(sought.items, screening.matched)
         self._note(request, scope, kept, screening)
-        return build_reply(kept, dropped=len(found) - len(kept))
+        reply = build_reply(cut_entries(scope.kind, kept), len(sought.items) - len(kept), request.tokens_max)
+        return reply.model_copy(update={"degraded": True, "reason": sought.degraded}) if sought.degraded else reply
+
+    async def _find(self, request: RecallRequest, scope: ScopeName, limits: Limits) -> Sought:
+        if is_listing(scope.kind, request.query):
+            return Sought(await self._store.find_newest(scope, request.tags, limits.items_max))
+        question = await self._asking.prepare(request, scope, limits)
+        is_degraded = question.is_blind and limits.mode != "lexical"
+        return Sought(await self._find_fitting(question), "embedder" if is_degraded else None)
 
     async def _find_fitting(self, question: Question) -> list[Found]:
-        """What fits, of each run its share. Asks for more only where a run holds too much, so mostly once."""
+        """What fits, chosen by `choosing`. Asks for more only where its first look may hide some, so mostly once."""
         found = await self._store.find_fitting(question)
-        capped = cap_runs(found, question.limit)
-        if len(capped) < len(found) == question.limit:
-            found = await self._store.find_fitting(replace(question, limit=FETCHED_MAX))
-            return cap_runs(found, question.limit)
-        return capped
-
-    async def _prepare(self, request: RecallRequest, scope: ScopeName, limits: Limits) -> Question:
-        model, words = self._lookups.model, self._lookups.background_words
-        query = prepare_query(request.query, words, scope.key, request.agent)
-        [vector] = await model.embedder.embed([query.embed_text])
-        background = measure_background(vector, model.background)
-        return Question(
-            scope=scope,
-            model_id=model.id,
-            vector=vector,
-            terms=query.terms,
-            terms_known=[words.documents.get(term, 0) for term in query.terms],
-            background_size=words.size,
-            created_after=limits.created_after,
-            background=background,
-            bars=bars_of(limits.similarity_min, background),
-            limit=limits.items_max,
-            tier_min=limits.tier_min,
-        )
+        chosen = _choose(found, question)
+        if len(found) == question.limit and may_hide_more(found, chosen):
+            return _choose(await self._store.find_fitting(replace(question, limit=FETCHED_MAX)), question)
+        return chosen
 
     def _note(self, request: RecallRequest, scope: ScopeName, kept: Sequence[Found], screening: Screening) -> None:
         events: list[MemoryEvent] = []
@@ -173,6 +160,10 @@ class RecallService:
                 events=events,
             )
         )
+
+
+def _choose(found: Sequence[Found], question: Question) -> list[Found]:
+    return choose_items(drop_repeats(found, question.scope.kind), question.limit)
 
 
 def _retrieved(request: RecallRequest, scope: ScopeName, kept: Sequence[Found]) -> LessonsRetrieved:

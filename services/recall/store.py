@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
@@ -13,7 +13,7 @@ import asyncpg
 import numpy as np
 import numpy.typing as npt
 import sqlalchemy as sa
-from lorebus.contracts.events import MemoryEvent
+from lorebus.contracts.facts.fact import MemoryEvent
 from pgvector import HalfVector
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -21,14 +21,16 @@ from libs.common.administered_settings import CACHE_SECONDS
 from libs.common.database import outages_as_store_unavailable
 from libs.common.domain.calibration import Background
 from libs.common.domain.lexical import COMMON_FROM_SIZE, COMMON_SHARE
-from libs.common.domain.relevance import TERMS_TYPICAL, WORDS_WEIGHT
+from libs.common.domain.relevance import SAME_FAILURE_LIFT, TERMS_TYPICAL, WORDS_WEIGHT
 from libs.common.domain.setting_cascade import Owner
 from libs.common.outbox import insert_events
 from libs.common.schema import memory_items, memory_sources, recall_log, scopes
 from services.recall.rules import Bars, Found, ScopeName, Stored
-from services.recall.statement import FIND_SCOPE, RECALL
+from services.recall.statement import FIND_SCOPE, NEWEST, RECALL, tagged
 
 SCOPES_REMEMBERED_MAX = 10_000
+
+Vector = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class Question:
 
     scope: ScopeName
     model_id: int
-    vector: npt.NDArray[np.float32]
+    vector: Vector
     terms: Sequence[str]
     terms_known: Sequence[int]
     """In how many background texts each term occurs."""
@@ -48,10 +50,15 @@ class Question:
     bars: Bars
     limit: int
     tier_min: int = 0
+    fingerprints: Sequence[int] = ()
+    is_blind: bool = False
+    """No vector is asked with: `vector` has no direction, so that every item is as near."""
+    tags: Sequence[str] = ()
+    """Any of them; none: all items."""
 
 
 def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
-    """What the recall statement's $1 to $18 stand for."""
+    """What the recall statement's $1 to $20 stand for."""
     return (
         question.scope.tenant,
         scope_id,
@@ -71,6 +78,8 @@ def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
         WORDS_WEIGHT,
         TERMS_TYPICAL,
         question.tier_min,
+        question.fingerprints,
+        SAME_FAILURE_LIFT,
     )
 
 
@@ -115,7 +124,22 @@ class RecallStore:
                 if scope is None:
                     return []
                 values = statement_values(question, scope.id)
-                rows = cast("list[dict[str, Any]]", await self._pool.fetch(RECALL, *values))
+                statement = RECALL
+                if question.tags:
+                    statement, values = tagged(RECALL, len(values) + 1), (*values, question.tags)
+                rows = cast("list[dict[str, Any]]", await self._pool.fetch(statement, *values))
+        found = [Found(**row) for row in rows]
+        return [replace(item, similarity=None) for item in found] if question.is_blind else found
+
+    async def find_newest(self, name: ScopeName, tags: Sequence[str], limit: int) -> list[Found]:
+        """The newest items of a scope, with any of the tags where there are some. Raises StoreUnavailable."""
+        with outages_as_store_unavailable():
+            async with asyncio.timeout(self._timeout_seconds):
+                scope = await self._find_scope(name)
+                if scope is None:
+                    return []
+                values = (name.tenant, scope.id, tags, limit)
+                rows = cast("list[dict[str, Any]]", await self._pool.fetch(NEWEST, *values))
         return [Found(**row) for row in rows]
 
     async def find_scope(self, name: ScopeName) -> KnownScope | None:
@@ -154,7 +178,7 @@ class RecallStore:
             row = (await connection.execute(query)).one_or_none()
             if row is None:
                 return None
-            merged_from, replaced = await self._find_related(connection, row)
+            merged_from, replaced, variants = await self._find_related(connection, row)
         return Stored(
             id=row.id,
             repository=row.repository,
@@ -171,20 +195,28 @@ class RecallStore:
             is_held=row.held_at is not None,
             merged_from=merged_from,
             replaced=replaced,
+            variants=variants,
         )
 
-    async def _find_related(
-        self, connection: AsyncConnection, lesson: sa.Row[Any]
-    ) -> tuple[list[tuple[UUID, str]], list[tuple[UUID, str]]]:
+    async def _find_related(self, connection: AsyncConnection, lesson: sa.Row[Any]) -> list[list[tuple[UUID, str]]]:
+        """What it was merged from, what it replaced, and its variants."""
         same_scope = sa.select(memory_items.c.id, memory_items.c.summary).where(
             memory_items.c.tenant == lesson.tenant, memory_items.c.scope_id == lesson.scope_id
         )
         source_ids = sa.select(memory_sources.c.source_id).where(memory_sources.c.merged_id == lesson.id)
         related: list[list[tuple[UUID, str]]] = []
-        for condition in (memory_items.c.id.in_(source_ids), memory_items.c.superseded_by_id == lesson.id):
+        is_variant = sa.and_(
+            memory_items.c.variant_group == lesson.variant_group,
+            memory_items.c.id != lesson.id,
+            memory_items.c.superseded_at.is_(None),
+            memory_items.c.consolidated_at.is_(None),
+            memory_items.c.held_at.is_(None),
+        )
+        conditions = (memory_items.c.id.in_(source_ids), memory_items.c.superseded_by_id == lesson.id, is_variant)
+        for condition in conditions:
             rows = await connection.execute(same_scope.where(condition).order_by(memory_items.c.id))
             related.append([(row.id, row.summary) for row in rows])
-        return related[0], related[1]
+        return related
 
     async def insert_records(self, records: Sequence[RecallRecord]) -> None:
         """Logs recalls and queues their facts. Raises StoreUnavailable."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from lorebus.contracts.evidence import PutEvidence, PutEvidenceReply
-from lorebus.contracts.memory import SaveReply, WriteMemory
+from lorebus.contracts.memory import AnyWrite, SaveReply
 from lorebus.contracts.runs import RunFinished
 from lorebus.contracts.subjects import EVIDENCE_PUT, MEMORY_SAVE, MEMORY_WRITE, RUN_FINISHED
 
@@ -13,8 +13,7 @@ from libs.common.bus.consume import Consumer, Consumption
 from libs.common.bus.relay import Relay
 from libs.common.bus.streams import NOTES, WRITER
 from libs.common.dead_letters import DeadLetters
-from libs.common.embedding.choose import create_embedder
-from libs.common.embedding.models import open_model
+from libs.common.embedding.serving import open_models
 from libs.common.gate_client import GateClient
 from libs.common.inbox import Inbox, content_hash
 from libs.common.language_model.answers import ModelAnswers
@@ -24,6 +23,7 @@ from libs.common.language_model.spending import Spending
 from libs.common.run import Program, Resources, Service
 from services.writer.digesting import Digesting
 from services.writer.drafting import Drafting
+from services.writer.entries import receipt_of_write
 from services.writer.model.distiller import ModelDistiller
 from services.writer.parts import Parts
 from services.writer.putting import Putting
@@ -43,13 +43,14 @@ async def build(resources: Resources[WriterSettings]) -> Service:
     store, parts = WriterStore(resources.engine, inbox), Parts(resources.engine)
     gate = GateClient(resources.client, settings.writer_gate_timeout_seconds)
     administered = AdministeredSettings(resources.engine, settings.settings_cache_seconds)
+    models = await open_models(resources.engine, settings, is_writing=True)
     service = WriterService(
         store=store,
         drafting=Drafting(
             Digesting(parts, gate, administered), await _open_distiller(resources), settings.writer_model_tries_max
         ),
         gate=gate,
-        model=await open_model(resources.engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
+        models=models,
         settings=administered,
         relay=relay,
     )
@@ -65,7 +66,7 @@ async def build(resources: Resources[WriterSettings]) -> Service:
     await answering.subscribe(EVIDENCE_PUT, "writer", _put_answerer(Putting(parts, administered)))
     await answering.subscribe(MEMORY_SAVE, "writer", _save_answerer(Saving(inbox, store, service)))
     rescreening = Rescreening(StaleRows(resources.engine), gate, settings.writer_rescreen_seconds)
-    tasks = [relay.run, Sweeping(parts, administered).run, rescreening.run]
+    tasks = [relay.run, Sweeping(parts, administered).run, rescreening.run, models.run]
     return Service(name="writer", tasks=tasks, stopping=[answering.stop])
 
 
@@ -89,9 +90,9 @@ def _put_answerer(putting: Putting) -> Answerer[PutEvidence, PutEvidenceReply]:
     )
 
 
-def _save_answerer(saving: Saving) -> Answerer[WriteMemory, SaveReply]:
+def _save_answerer(saving: Saving) -> Answerer[AnyWrite, SaveReply]:
     return Answerer(
-        question=WriteMemory,
+        question=AnyWrite,
         answer=saving.save,
         invalid=lambda reason: SaveReply(error="invalid_request", reason=reason),
         broken=lambda: SaveReply(error="store", reason="the note could not be stored; save it again"),
@@ -110,10 +111,10 @@ def _consumptions(service: WriterService) -> tuple[Consumption[Any], ...]:
     notes = Consumption(
         service="writer",
         subject=MEMORY_WRITE,
-        message=WriteMemory,
+        message=AnyWrite,
         source=NOTES,
-        handle=service.write_note,
-        receipt=lambda note: {"run_id": note.run_id, "repository": note.repository},
+        handle=service.write_told,
+        receipt=receipt_of_write,
         identify=content_hash,
     )
     return runs, notes

@@ -10,12 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
-from lorebus.contracts.events import (
-    MemoryEvent,
-    TranscriptDigest,
-    TranscriptDigestDropped,
-    TranscriptDigestUnavailable,
-)
+from lorebus.contracts.facts.fact import MemoryEvent
+from lorebus.contracts.facts.writer import TranscriptDigest, TranscriptDigestDropped, TranscriptDigestUnavailable
 from lorebus.contracts.gate import Origin
 from lorebus.contracts.runs import RunFinished
 

@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from lorebus.contracts.events import AttemptHistoryUnavailable, MemoryEvent
+from lorebus.contracts.facts.fact import MemoryEvent
+from lorebus.contracts.facts.writer import AttemptHistoryUnavailable
 from lorebus.contracts.runs import RunFinished
 
 from libs.common.errors import ModelUnavailable

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from lorebus.contracts.events import OriginQuarantined
+from lorebus.contracts.facts.writer import OriginQuarantined
 from lorebus.contracts.subjects import RUN_FINISHED
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.database import outages_as_store_unavailable
 from libs.common.schema import evidence_parts, model_answers
+from libs.common.tombstones import Work, find_buried
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,8 @@ class Parts:
         )
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
+                if await find_buried(connection, Work(part.tenant, events=[part.event_id])):
+                    return True  # taken, and not kept: its event will not be worked on any more
                 held = (await connection.execute(others.where(evidence_parts.c.sha256 != part.sha256))).scalar_one()
                 if held + len(part.data) > bytes_max:
                     return False

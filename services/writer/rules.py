@@ -4,14 +4,17 @@ from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 from lorebus.contracts.memory import WriteMemory
+from lorebus.contracts.recall import Scope
 from lorebus.contracts.runs import RunFinished
 from lorebus.contracts.subjects import MEMORY_WRITE, RUN_FINISHED
 
+from libs.common.domain.fingerprint import FINGERPRINTS_MAX, fingerprint_failure
 from libs.common.domain.lexical import tokenize
-from libs.common.domain.memory import TIER_AGENT, TIER_OUTSIDE, TIER_SYSTEM_EVIDENCE, screened_text
+from libs.common.domain.memory import TIER_AGENT, TIER_OUTSIDE, TIER_SYSTEM_EVIDENCE, event_key, screened_text
 from libs.common.domain.strings import find_strings
 from services.writer.evidence.cleaning import clean_note
 from services.writer.evidence.collection import Evidence
@@ -39,6 +42,10 @@ class Source:
     workflow_id: str | None = None
     team_id: str | None = None
     org_id: str | None = None
+    scope_kind: Scope = "swe-lessons"
+    """Whose key `repository` is: an entry stands in its project."""
+    authors: tuple[str, ...] = ()
+    """Whose messages it is made from: one chat user for a turn, several for a fact out of many messages."""
 
     def about(self) -> dict[str, Any]:
         """What every fact about this event says."""
@@ -53,7 +60,7 @@ class Source:
     @property
     def key(self) -> str:
         """The event among all kinds of events of the tenant; each kind has ids of its own."""
-        return self.event_id if self.schema_name == RUN_FINISHED else f"{self.schema_name}:{self.event_id}"
+        return event_key(self.schema_name, self.event_id)
 
     @property
     def origin(self) -> str:
@@ -75,6 +82,7 @@ class Draft:
     lesson: Lesson
     origin_tier: int
     terms: tuple[str, ...]
+    fingerprints: tuple[int, ...] = ()
     model: str | None = None
     cost_usd: Decimal | None = None
     is_superseding: bool = True
@@ -90,7 +98,7 @@ class Draft:
 
 def draft_lesson(lesson: Lesson, evidence: Evidence) -> Draft:
     """Written by rules."""
-    return Draft(lesson, origin_tier(evidence), index_terms(lesson))
+    return Draft(lesson, origin_tier(evidence), index_terms(lesson), fingerprint_evidence(evidence))
 
 
 def draft_model_lesson(written: Draft, worded: WordedLesson, model: str, cost_usd: Decimal | None) -> Draft:
@@ -104,7 +112,7 @@ def draft_model_lesson(written: Draft, worded: WordedLesson, model: str, cost_us
         metadata=worded.metadata | written.lesson.metadata,
     )
     tier = min(written.origin_tier, TIER_AGENT)
-    return Draft(lesson, tier, index_terms(lesson), model, cost_usd)
+    return replace(written, lesson=lesson, origin_tier=tier, terms=index_terms(lesson), model=model, cost_usd=cost_usd)
 
 
 def mark_fallback(written: Draft, reason: str, cost_usd: Decimal | None = None) -> Draft:
@@ -171,6 +179,13 @@ def index_terms(lesson: Lesson) -> tuple[str, ...]:
     """The words that find the lesson: of all it says, and of the evidence behind it."""
     text = "\n".join((lesson.summary, lesson.rationale, lesson.index_text))
     return tuple(dict.fromkeys(tokenize(text)))[:TERMS_MAX]
+
+
+def fingerprint_evidence(evidence: Evidence) -> tuple[int, ...]:
+    """Of the errors in the logs: a rejection is a person's words, which nobody repeats letter by letter."""
+    logs = [evidence.ci_failure or "", *(other.text for other in evidence.other_failures)]
+    found = chain.from_iterable(map(fingerprint_failure, logs))
+    return tuple(dict.fromkeys(found))[:FINGERPRINTS_MAX]
 
 
 def evidence_time(occurred_at: datetime | None, published_at: datetime) -> datetime:

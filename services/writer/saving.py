@@ -1,18 +1,20 @@
 """`memory.save`: what `memory.write` does, for a caller that waits for the id.
 
 The inbox makes it count once, as it does for messages: asked again with the same event id, the caller gets the same
-answer, and a note that came by `memory.write` before is the one that is answered with.
+answer, and one that came by `memory.write` before is the one that is answered with.
 """
 
 from datetime import UTC, datetime
 
-from lorebus.contracts.memory import SaveRefusal, SaveReply, WriteMemory
+from lorebus.contracts.memory import AnyWrite, SaveRefusal, SaveReply
 from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE
 
 from libs.common.database import outages_as_store_unavailable
 from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, StoreUnavailable
 from libs.common.inbox import Claim, Inbox, Leased, Outcome, Receipt, Settled, content_hash
-from services.writer.rules import Source, source_of_note
+from libs.common.tombstones import FORGOTTEN
+from services.writer.entries import receipt_of_write, source_of_write
+from services.writer.rules import Source
 from services.writer.service import WriterService
 from services.writer.store import Kept, WriterStore
 
@@ -23,20 +25,20 @@ class Saving:
         self._store = store
         self._service = service
 
-    async def save(self, note: WriteMemory, tenant: str) -> SaveReply:
-        if note.tenant not in {None, tenant}:
+    async def save(self, message: AnyWrite, tenant: str) -> SaveReply:
+        if message.tenant not in {None, tenant}:
             return refuse("invalid_request", "tenant: the payload names another tenant than its subject")
-        receipt = _receipt(note, tenant)
+        receipt = _receipt(message, tenant)
         try:
             with outages_as_store_unavailable():
                 claim = await self._inbox.claim(receipt)
-            return await self._answer(claim, note, source_of_note(note, tenant, receipt.published_at))
+            return await self._answer(claim, message, source_of_write(message, tenant, receipt.published_at))
         except StoreUnavailable:
             return refuse("store", "the database did not answer; save it again with the same event id")
         except ClaimLost:
             return refuse("in_work", "another writer took it over; save it again with the same event id")
 
-    async def _answer(self, claim: Claim | Leased | Settled, note: WriteMemory, source: Source) -> SaveReply:
+    async def _answer(self, claim: Claim | Leased | Settled, message: AnyWrite, source: Source) -> SaveReply:
         match claim:
             case Leased(seconds_left=seconds):
                 return refuse("in_work", f"it is being written; ask again in {seconds:.0f} s")
@@ -45,11 +47,11 @@ class Saving:
             case Settled():
                 return await self._answer_settled(source)
             case Claim():
-                return await self._write(claim, note, source)
+                return await self._write(claim, message, source)
 
-    async def _write(self, claim: Claim, note: WriteMemory, source: Source) -> SaveReply:
+    async def _write(self, claim: Claim, message: AnyWrite, source: Source) -> SaveReply:
         try:
-            result = await self._service.keep_note(source, note, claim)
+            result = await self._service.keep_told(source, message, claim)
         except GateUnavailable:
             return await self._give_back(claim, "gate")
         except EmbedderUnavailable:
@@ -67,6 +69,8 @@ class Saving:
     async def _refused(self, source: Source, outcome: Outcome) -> SaveReply:
         if outcome.reason == "origin_quarantined":
             return _turned_away(await self._store.find_quarantine_end(source))
+        if outcome.reason == FORGOTTEN:
+            return refuse("forgotten", "it was asked to be forgotten; save it with a new event id if it is to stay")
         if outcome.patterns:
             reason = "the memory gate found a pattern of prompt injection; reword the note"
             return SaveReply(error="matched", reason=reason, patterns=list(outcome.patterns))
@@ -88,15 +92,14 @@ def _turned_away(until: datetime | None) -> SaveReply:
     return refuse("origin_quarantined", reason)
 
 
-def _receipt(note: WriteMemory, tenant: str) -> Receipt:
+def _receipt(message: AnyWrite, tenant: str) -> Receipt:
     return Receipt(
         tenant=tenant,
         schema_name=MEMORY_WRITE,
-        event_id=note.event_id,
-        payload_sha256=content_hash(note),
+        event_id=message.event_id,
+        payload_sha256=content_hash(message),
         stream=MEMORY_SAVE,
         stream_sequence=0,
         published_at=datetime.now(UTC),
-        run_id=note.run_id,
-        repository=note.repository,
+        **receipt_of_write(message),
     )

@@ -2,23 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import structlog
-from lorebus.contracts.events import LessonRefused, LessonSkipped, MemoryEvent, WriteScanUnavailable
+from lorebus.contracts.facts.fact import MemoryEvent
+from lorebus.contracts.facts.writer import LessonSkipped
 from lorebus.contracts.gate import Origin
-from lorebus.contracts.memory import WriteMemory
+from lorebus.contracts.memory import AnyWrite
 from lorebus.contracts.runs import RunFinished
 
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.relay import Relay
+from libs.common.domain.calibration import measure_background
 from libs.common.domain.setting_cascade import Owner
-from libs.common.domain.setting_keys import SUPERSEDE_THRESHOLD
-from libs.common.embedding.models import ServingModel
+from libs.common.domain.setting_keys import SUPERSEDE_RULE, SUPERSEDE_THRESHOLD
+from libs.common.domain.supersession import NOTHING_IS_NEAR, Nearness, nearness_of
+from libs.common.embedding.serving import Models, TextVectors
+from libs.common.errors import ModelReplaced
 from libs.common.gate_client import GateClient, Screening
 from libs.common.inbox import Claim, Outcome
 from services.writer.drafting import Drafting
-from services.writer.rules import Draft, Skip, Source, draft_note, source_of_note, source_of_run, weigh_trust
+from services.writer.entries import draft_write, source_of_write
+from services.writer.refusals import build_matched, build_turned_away, build_unscanned
+from services.writer.rules import Draft, Skip, Source, source_of_run, weigh_trust
 from services.writer.store import Kept, NewLesson, WriterStore
 
 _log = structlog.get_logger("writer")
@@ -26,7 +31,7 @@ _log = structlog.get_logger("writer")
 
 class WriterService:
     """run.finished → evidence → lesson ┐
-    memory.write → note ────────────────┴→ gate.screen → embed → one transaction → lesson_written or lesson_held
+    memory.write → note or entry ───────┴→ gate.screen → embed → one transaction → lesson_written or lesson_held
     """
 
     def __init__(
@@ -34,7 +39,7 @@ class WriterService:
         store: WriterStore,
         drafting: Drafting,
         gate: GateClient,
-        model: ServingModel,
+        models: Models,
         *,
         settings: AdministeredSettings,
         relay: Relay,
@@ -42,7 +47,7 @@ class WriterService:
         self._store = store
         self._drafting = drafting
         self._gate = gate
-        self._model = model
+        self._models = models
         self._settings = settings
         self._relay = relay
 
@@ -58,20 +63,21 @@ class WriterService:
         else:
             await self.keep(source, drafted.result, claim, drafted.facts)
 
-    async def write_note(self, note: WriteMemory, claim: Claim) -> None:
-        source = source_of_note(note, claim.receipt.tenant, claim.receipt.published_at)
-        await self.keep_note(source, note, claim)
+    async def write_told(self, message: AnyWrite, claim: Claim) -> None:
+        source = source_of_write(message, claim.receipt.tenant, claim.receipt.published_at)
+        await self.keep_told(source, message, claim)
 
-    async def keep_note(self, source: Source, note: WriteMemory, claim: Claim) -> Kept | Outcome:
-        return await self._turn_away(source, claim) or await self.keep(source, draft_note(note), claim)
+    async def keep_told(self, source: Source, message: AnyWrite, claim: Claim) -> Kept | Outcome:
+        """A note or an entry: what somebody worded already."""
+        return await self._turn_away(source, claim) or await self.keep(source, draft_write(message), claim)
 
     async def _turn_away(self, source: Source, claim: Claim) -> Outcome | None:
         """Ends an event of an origin in quarantine, before anything is done for it that costs."""
         until = await self._store.find_quarantine_end(source)
         if until is None:
             return None
-        fact = LessonRefused(**source.about(), reason="origin_quarantined", until=until)
-        return await self._end(source, claim, Outcome("refused", "origin_quarantined"), [fact])
+        outcome = Outcome("refused", "origin_quarantined")
+        return await self._end(source, claim, outcome, [build_turned_away(source, until)])
 
     async def keep(
         self, source: Source, draft: Draft, claim: Claim, facts: Sequence[MemoryEvent] = ()
@@ -87,40 +93,46 @@ class WriterService:
         self, source: Source, draft: Draft, claim: Claim, screening: Screening, facts: Sequence[MemoryEvent]
     ) -> Outcome:
         """A match is an attack and says so; a scan that was not whole is an outage. Neither is tried again."""
-        about: dict[str, Any] = {**source.about(), "failure_type": draft.lesson.failure_type}
         if not screening.matched:
             outage = Outcome("refused", "incomplete")
-            return await self._end(source, claim, outage, [*facts, WriteScanUnavailable(**about)])
-        fact = LessonRefused(**about, patterns=screening.patterns)
+            return await self._end(source, claim, outage, [*facts, build_unscanned(source, draft)])
+        fact = build_matched(source, draft, screening.patterns)
         outcome = await self._store.refuse_lesson(claim, source, screening.patterns, [*facts, fact])
         return self._tell_end(source, outcome)
 
     async def _store_lesson(
         self, source: Source, draft: Draft, claim: Claim, screening: Screening, facts: Sequence[MemoryEvent]
-    ) -> Kept:
+    ) -> Kept | Outcome:
         trust = weigh_trust(draft.origin_tier, screening.watched_patterns)
-        [embedding] = await self._model.embedder.embed([draft.lesson.summary])
+        vectors = await self._models.embed(draft.lesson.summary)
         new = NewLesson(
             source=source,
             draft=replace(draft, origin_tier=trust.tier),
             pattern_set=screening.pattern_set,
-            model_id=self._model.id,
-            embedding=embedding,
-            supersede_similarity_min=await self._supersede_similarity_min(source, draft),
+            vectors=vectors,
+            nearness=await self._find_nearness(source, draft, vectors),
             watched=screening.watched_patterns,
             is_held=trust.is_held,
+            told_at=claim.receipt.published_at,
         )
         kept = await self._store.insert_lesson(claim, new, facts)
+        if isinstance(kept, Outcome):
+            return self._tell_end(source, kept)
         self._relay.nudge()
         ended, replaced = "held" if kept.is_held else "written", len(kept.replaced)
         _log.info(f"writer.lesson_{ended}", event_id=source.event_id, lesson_id=str(kept.id), superseded=replaced)
         return kept
 
-    async def _supersede_similarity_min(self, source: Source, draft: Draft) -> float:
+    async def _find_nearness(self, source: Source, draft: Draft, vectors: TextVectors) -> Nearness:
         if not draft.is_superseding:
-            return 1.0
+            return NOTHING_IS_NEAR
         owner = Owner(team=source.team_id, organization=source.org_id)
-        return await self._settings.get(SUPERSEDE_THRESHOLD, source.tenant, owner)
+        rule = await self._settings.get(SUPERSEDE_RULE, source.tenant, owner)
+        setting = await self._settings.get(SUPERSEDE_THRESHOLD, source.tenant, owner)
+        serving = self._models.serving
+        if serving.id != vectors.model_id:
+            raise ModelReplaced("another embedding model serves by now")
+        return nearness_of(rule, setting, measure_background(vectors.embedding, serving.background))
 
     async def _end(self, source: Source, claim: Claim, outcome: Outcome, facts: Sequence[MemoryEvent]) -> Outcome:
         await self._store.end_without_lesson(claim, outcome, facts)

@@ -6,10 +6,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-import numpy.typing as npt
 import sqlalchemy as sa
-from lorebus.contracts.events import LessonHeld, LessonWritten, MemoryEvent, Superseded
+from lorebus.contracts.facts.fact import MemoryEvent
+from lorebus.contracts.facts.writer import LessonHeld, LessonWritten, Superseded
 from lorebus.contracts.subjects import RUN_FINISHED
 from pgvector import HalfVector
 from sqlalchemy.dialects.postgresql import insert
@@ -18,32 +17,41 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from libs.common.active_items import activate
 from libs.common.database import lock_scope, outages_as_store_unavailable
 from libs.common.domain.memory import item_id_for, screened_text, text_hash
-from libs.common.domain.supersession import Rival, Supersession, supersede
+from libs.common.domain.supersession import Nearness, Rival, Supersession
+from libs.common.embedding.serving import TextVectors, hold_serving
+from libs.common.event_copies import erase_message
+from libs.common.fingerprints import insert_fingerprints
 from libs.common.inbox import Claim, Inbox, Outcome
 from libs.common.language_model.answers import delete_answers
 from libs.common.outbox import insert_events
-from libs.common.rivals import find_rivals, replace_items
-from libs.common.schema import gate_verdicts, inbox, memory_items, memory_vectors, scopes
+from libs.common.rivals import Newcomer, confirm_items, decide, name_group, replace_items
+from libs.common.schema import gate_verdicts, inbox, memory_items, scopes
+from libs.common.tombstones import FORGOTTEN, Work, bury, find_buried
+from libs.common.vectors import MEMORY, insert_vectors
+from services.writer.entries import EntrySource, build_written, insert_entry
 from services.writer.origins import count_refusal, find_quarantine_end
 from services.writer.parts import delete_parts
+from services.writer.refusals import build_forgotten
 from services.writer.rules import Draft, Source
 
 
 @dataclass(frozen=True)
 class NewLesson:
-    """A lesson that the gate has cleared, with its vector."""
+    """A lesson that the gate has cleared, with its vectors."""
 
     source: Source
     draft: Draft
     pattern_set: str
-    model_id: int
-    embedding: npt.NDArray[np.float32]
-    supersede_similarity_min: float
-    """1: it replaces nothing."""
+    vectors: TextVectors
+    nearness: Nearness
+    """What is near enough to be about the same thing."""
     watched: Sequence[str] = ()
     """Patterns that only watch and matched."""
     is_held: bool = False
     """Not recalled, and in nobody's way, until an administrator releases it."""
+
+    told_at: datetime | None = None
+    """When the event came, by the broker's clock."""
 
     @property
     def id(self) -> UUID:
@@ -89,15 +97,23 @@ class WriterStore:
             async with self._engine.connect() as connection:
                 return await find_quarantine_end(connection, source)
 
-    async def insert_lesson(self, claim: Claim, new: NewLesson, facts: Sequence[MemoryEvent]) -> Kept:
-        """Stores the lesson, supersedes what it replaces unless it is held, ends the event."""
+    async def insert_lesson(self, claim: Claim, new: NewLesson, facts: Sequence[MemoryEvent]) -> Kept | Outcome:
+        """Stores the lesson, supersedes what it replaces unless it is held, ends the event.
+
+        What was forgotten meanwhile is not stored: its event ends as skipped.
+        """
         with outages_as_store_unavailable():
             async with self._engine.begin() as connection:
+                await hold_serving(connection, new.vectors.model_id)
                 scope_id = await self._get_scope_id(connection, new.source)
                 await lock_scope(connection, scope_id)
+                if await find_buried(connection, _work(new)):
+                    return await self._end_forgotten(connection, claim, new.source)
                 decision = await self._decide(connection, scope_id, new)
                 created_at = await self._insert_item(connection, scope_id, new, decision)
                 await replace_items(connection, scope_id, decision.replaced, by=new.id)
+                await confirm_items(connection, decision.confirmed)
+                await name_group(connection, decision)
                 await self._end(connection, claim, Outcome("written", item_ids=[new.id]))
                 await insert_events(connection, [*facts, *_facts(new, decision)])
         return Kept(new.id, created_at, decision.replaced, new.is_held)
@@ -128,8 +144,17 @@ class WriterStore:
             await delete_parts(connection, tenant, event_id)
             await delete_answers(connection, tenant, event_id)
 
+    async def _end_forgotten(self, connection: AsyncConnection, claim: Claim, source: Source) -> Outcome:
+        """Nor may its message come again, or lie in its stream."""
+        outcome = Outcome("skipped", FORGOTTEN)
+        await self._end(connection, claim, outcome)
+        await bury(connection, source.tenant, {"event": [source.key]})
+        await erase_message(connection, claim.receipt)
+        await insert_events(connection, [build_forgotten(source)])
+        return outcome
+
     async def _get_scope_id(self, connection: AsyncConnection, source: Source) -> int:
-        key = {"tenant": source.tenant, "kind": "swe-lessons", "key": source.repository}
+        key = {"tenant": source.tenant, "kind": source.scope_kind, "key": source.repository}
         await connection.execute(insert(scopes).values(key).on_conflict_do_nothing())
         await self._set_owner(connection, key, source)
         query = sa.select(scopes.c.id).filter_by(**key)
@@ -146,11 +171,9 @@ class WriterStore:
     async def _decide(self, connection: AsyncConnection, scope_id: int, new: NewLesson) -> Supersession:
         if new.is_held:
             return Supersession()
-        similarity_min = new.supersede_similarity_min
-        near = await find_rivals(
-            connection, scope_id, new.model_id, _half(new.embedding), similarity_min=similarity_min
-        )
-        return supersede(_rival(new), near)
+        embedding = HalfVector(new.vectors.embedding)
+        newcomer = Newcomer(scope_id, _rival(new), new.draft.lesson.summary, new.vectors.model_id, embedding)
+        return await decide(connection, newcomer, new.nearness)
 
     async def _insert_item(
         self, connection: AsyncConnection, scope_id: int, new: NewLesson, decision: Supersession
@@ -165,26 +188,37 @@ class WriterStore:
         is_active = decision.replaced_by is None and not new.is_held
         item = _item_row(new) | verdict
         item |= {"scope_id": scope_id, "superseded_by_id": decision.replaced_by}
+        item["variant_group"] = decision.variant_group
         item["superseded_at"] = sa.func.now() if decision.replaced_by else None
         if new.is_held:
             item |= {"held_at": sa.func.now(), "held_patterns": list(new.watched)}
         created = insert(memory_items).values(item).returning(memory_items.c.created_at)
         created_at = (await connection.execute(created)).scalar_one()
-        vector = {"item_id": new.id, "model_id": new.model_id, "scope_id": scope_id, "created_at": created_at}
-        vector |= {"active": False, "terms_total": len(new.draft.terms)}
-        vector |= {"origin_tier": new.draft.origin_tier, "embedding": _half(new.embedding)}
-        await connection.execute(insert(memory_vectors).values(vector))
+        vectors = {new.vectors.model_id: new.vectors.embedding, **new.vectors.further}
+        await insert_vectors(connection, MEMORY, [(new.id, model_id, row) for model_id, row in vectors.items()])
+        await insert_fingerprints(connection, scope_id, new.id, new.draft.fingerprints)
+        if isinstance(new.source, EntrySource):
+            await insert_entry(connection, new.source, new.id)
         if is_active:
             await activate(connection, scope_id, [new.id])
         return created_at
 
 
-def _half(embedding: npt.NDArray[np.float32]) -> HalfVector:
-    return HalfVector(embedding)
-
-
 def _rival(new: NewLesson) -> Rival:
     return Rival(new.id, new.source.evidence_at, new.source.key, new.draft.origin_tier)
+
+
+def _work(new: NewLesson) -> Work:
+    source = new.source
+    session_id = source.session_id if isinstance(source, EntrySource) else None
+    return Work(
+        tenant=source.tenant,
+        events=[source.key],
+        items=[new.id],
+        persons=source.authors,
+        sessions=[session_id] if session_id is not None else [],
+        told_at=new.told_at,
+    )
 
 
 def _hash(new: NewLesson) -> str:
@@ -208,6 +242,7 @@ def _item_row(new: NewLesson) -> dict[str, Any]:
         "cost_usd": draft.cost_usd,
         "metadata": lesson.metadata,
         "terms": list(draft.terms),
+        "authors": list(source.authors),
         "source_event_id": source.key,
         "evidence_at": source.evidence_at,
     }
@@ -215,6 +250,8 @@ def _item_row(new: NewLesson) -> dict[str, Any]:
 
 def _facts(new: NewLesson, decision: Supersession) -> list[MemoryEvent]:
     source = new.source
+    if isinstance(source, EntrySource):
+        return [build_written(source, new.id, is_held=new.is_held)]
     about: dict[str, Any] = {
         "tenant": source.tenant,
         "event_id": source.event_id,

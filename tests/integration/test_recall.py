@@ -16,7 +16,7 @@ import pytest
 import sqlalchemy as sa
 from conftest import LOG_FILE, Installation, ci_run, run_services
 from lorebus import Lorebus
-from lorebus.contracts.events import LessonsRetrieved
+from lorebus.contracts.facts.recall import LessonsRetrieved
 
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.database import create_pool
@@ -27,7 +27,15 @@ from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items,
 from libs.common.domain.setting_cascade import PLATFORM, Place
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import ServingModel, background_texts, open_model
-from libs.common.schema import gate_patterns, memory_items, memory_sources, memory_vectors, recall_log, scopes
+from libs.common.schema import (
+    gate_patterns,
+    memory_fingerprints,
+    memory_items,
+    memory_sources,
+    memory_vectors,
+    recall_log,
+    scopes,
+)
 from libs.common.settings import CommonSettings
 from services.gate.app import PROGRAM as GATE
 from services.recall.app import PROGRAM as RECALL
@@ -509,7 +517,7 @@ async def test_aged_lessons_near_the_question_take_no_places_of_fresh_ones(
     query = "cannot find module fast-glob"
     asked = {"repository": administered.repository, "similarity_min": 0, "limit": 5, "deadline_seconds": 5}
     crowded = await administered.memory.recall(query, **asked)
-    assert len({item.summary for item in crowded.items}) == 1
+    assert len({item.summary for item in crowded.items}) == 5, "copies take one place"
     await administered.set(AGE, 30)
     assert set(await administered.recall(query, limit=5)) == set(LOGS) - {"module"}
 
@@ -630,6 +638,7 @@ async def question(model: ServingModel, words: Frequencies, repository: str, tex
         background=background,
         bars=bars_of(setting, background),
         limit=5,
+        fingerprints=query.fingerprints,
     )
 
 
@@ -687,12 +696,15 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
         .join(scopes, scopes.c.id == memory_items.c.scope_id)
         .where(scopes.c.key == filled[0], memory_vectors.c.active)
     )
+    known = sa.select(memory_fingerprints.c.item_id).where(memory_fingerprints.c.fingerprint.in_(asked.fingerprints))
+    same_failure = {row["item_id"] for row in await installation.rows(known)}
     candidates = [
         Candidate(
             row["id"],
             float(np.dot(row["embedding"].to_numpy().astype(np.float32), asked.vector)),
             frozenset(row["terms"]),
             len(row["terms"]),
+            same_failure=row["id"] in same_failure,
         )
         for row in items
     ]
@@ -701,6 +713,8 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
     expected = recall_items(ranked, gate_of_setting(setting), 5)
     found = await RecallStore(installation.engine, pool, 5).find_fitting(asked)
     assert [item.id for item in found] == [item.key for item in expected]
+    assert [item.same_failure for item in found] == [item.same_failure for item in expected]
+    assert [item.rank for item in found] == pytest.approx([item.rank for item in expected], abs=5e-2)
     assert [item.coverage for item in found] == pytest.approx([item.coverage for item in expected])
     assert [item.similarity for item in found] == pytest.approx([item.cosine for item in expected], abs=2e-3)
 

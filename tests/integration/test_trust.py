@@ -132,7 +132,7 @@ async def test_text_from_outside_is_labelled_in_the_block(installation: Installa
 async def test_one_run_holds_two_places_of_five_however_much_it_wrote(
     installation: Installation, repository: str
 ) -> None:
-    """Forty copies of the nearest lesson, of one run: more than a first look brings."""
+    """Forty lessons near the question, of one run: more than a first look brings."""
     run_id, near = str(uuid4()), "The parser build needs the compiler cache of the runner."
     template = await save(installation, repository, near, run_id=run_id)
     steps = [f"Step {n} of the release signs its archive." for n in range(3)]
@@ -146,12 +146,20 @@ async def test_one_run_holds_two_places_of_five_however_much_it_wrote(
 
 
 FLOOD = """
-with flood as (
+with worded as (
+    select n, i.*, i.summary || ' Seen on runner ' || n as told
+    from memory_items i, generate_series(1, :count) n where i.id = cast(:template as uuid)
+), told as (
+    select *, encode(sha256(convert_to(told || E'\\n\\n' || rationale, 'UTF8')), 'hex') as hash from worded
+), cleared as (
+    insert into gate_verdicts (tenant, text_sha256, pattern_set, verdict)
+    select tenant, hash, pattern_set, verdict from told
+), flood as (
     insert into memory_items (id, tenant, scope_id, summary, rationale, origin_tier, source_event_id, text_sha256,
                               pattern_set, evidence_at, run_id)
-    select gen_random_uuid(), i.tenant, i.scope_id, i.summary, i.rationale, i.origin_tier, :run || '-' || n,
-           i.text_sha256, i.pattern_set, i.evidence_at, :run
-    from memory_items i, generate_series(1, :count) n where i.id = cast(:template as uuid)
+    select gen_random_uuid(), tenant, scope_id, told, rationale, origin_tier, :run || '-' || n,
+           hash, pattern_set, evidence_at, :run
+    from told
     returning id, scope_id, created_at
 )
 insert into memory_vectors (item_id, model_id, scope_id, active, created_at, terms_total, origin_tier, embedding)
@@ -169,4 +177,4 @@ async def test_between_equals_the_higher_tier_comes_first(installation: Installa
                 change = sa.update(table).where(key == UUID(str(reply.id))).values(origin_tier=tier)
                 await connection.execute(change)
     reply = await installation.recall(repository, text, similarity_min=0)
-    assert [item.tier for item in reply.items] == [3, 2, 1]
+    assert [item.tier for item in reply.items] == [3], "the others say the same"

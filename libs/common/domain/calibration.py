@@ -6,11 +6,15 @@ short ones. How far a cosine stands out from the query's cosines to texts that h
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 Vectors = npt.NDArray[np.float32]
+
+Calibration = Literal["background", "cosine"]
+"""How a similarity setting is read: against the background, or as the bare cosine."""
 
 SETTING_DEFAULT = 0.7
 Z_DEFAULT = 3.0

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _SPACES = re.compile(r"\s+")
+_BRACKET_MARK = re.compile(r"\[(/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]", re.IGNORECASE)
+"""Marks of chat templates that stand in square brackets."""
 
 _HEADING = "## Lessons from earlier runs"
 _NOTICE = (
@@ -27,7 +29,7 @@ _BLOCK = re.compile(
     re.DOTALL,
 )
 _BULLET = re.compile(
-    r"^.{0,60}- \[[^\]\n]{1,60}\] \(lesson [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)(?:(?!\\n).)*\n?", re.MULTILINE
+    r"^.{0,60}- \[[^\]\n]{1,160}\] \(lesson [0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)(?:(?!\\n).)*\n?", re.MULTILINE
 )
 
 
@@ -39,6 +41,8 @@ class FencedItem:
     """The failure type, or GENERAL."""
     is_low_confidence: bool = False
     is_unverified: bool = False
+    variant_of: str = ""
+    """The id of an item that says nearly the same."""
 
 
 def render_block(items: Sequence[FencedItem]) -> str:
@@ -51,13 +55,23 @@ def render_block(items: Sequence[FencedItem]) -> str:
 
 def _render_bullet(item: FencedItem) -> str:
     doubts = {"low confidence": item.is_low_confidence, "unverified source": item.is_unverified}
-    label = ", ".join([item.label, *(doubt for doubt, holds in doubts.items() if holds)])
+    variant = [f"variant of {item.variant_of}"] if item.variant_of else []
+    label = ", ".join([item.label, *(doubt for doubt, holds in doubts.items() if holds), *variant])
     return f"- [{neutralise(label)}] (lesson {neutralise(item.id)}) {neutralise(item.summary)}"
 
 
 def neutralise(text: str) -> str:
     """One line in which no tag can open or close: every `<` is escaped, so neither fence nor chat marks survive."""
-    return _SPACES.sub(" ", text).strip().replace("<", "&lt;")
+    return _break_marks(_SPACES.sub(" ", text).strip())
+
+
+def neutralise_lines(text: str) -> str:
+    """The same of a text that keeps its lines: those after the first stand further in, so none begins anything."""
+    return "\n  ".join(_break_marks(line.rstrip()) for line in text.strip().splitlines())
+
+
+def _break_marks(line: str) -> str:
+    return _BRACKET_MARK.sub(r"[ \1]", line.replace("<", "&lt;"))
 
 
 def drop_recalled(text: str) -> str:

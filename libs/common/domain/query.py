@@ -1,17 +1,21 @@
-"""What a caller's text asks for: the text to embed and the terms to look up."""
+"""What a caller's text asks for: the text to embed, the terms and the fingerprints to look up."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from lorebus.contracts.recall import Agent
 
+from libs.common.domain.fingerprint import FINGERPRINTS_MAX, fingerprint_lines
 from libs.common.domain.lexical import Frequencies, tokenize
 from libs.common.domain.log_forms import STRONG
-from libs.common.domain.log_lines import is_log, read_log, select_lines
+from libs.common.domain.log_lines import LINE_CHARS_MAX, clean_line, is_log, read_log, select_lines
 
 QUERY_CHARS_MAX = 2_000
 TERMS_MAX = 8
+PROSE_LINES_MAX = 8
+"""Of a text that is no log: how many of its first lines may be an error line that was pasted into it."""
 LOG_READERS: frozenset[Agent | None] = frozenset({"ci_fixer", "gate_fixer"})
 """Agents that ask with what a tool said."""
 
@@ -24,6 +28,7 @@ class PreparedQuery:
     embed_text: str
     terms: tuple[str, ...]
     """Distinct, rarest first."""
+    fingerprints: tuple[int, ...] = ()
 
 
 def prepare_query(
@@ -35,9 +40,9 @@ def prepare_query(
     words of the scope's own name are left out: they stand in all its items, so they cannot tell one from another.
     """
     asked = _read_as_log(text) if agent in LOG_READERS else _read_as_text(text, agent)
-    terms = set(tokenize(asked)) - name_terms(scope_name)
+    terms = set(tokenize(asked.text)) - name_terms(scope_name)
     rarest = sorted(terms, key=lambda term: (-background.idf(term), -len(term), term))
-    return PreparedQuery(asked, tuple(rarest[:TERMS_MAX]))
+    return PreparedQuery(asked.text, tuple(rarest[:TERMS_MAX]), fingerprint_lines(asked.error_lines))
 
 
 @lru_cache(maxsize=10_000)
@@ -46,16 +51,30 @@ def name_terms(scope_name: str) -> frozenset[str]:
     return frozenset(tokenize(scope_name))
 
 
-def _read_as_log(text: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    text: str
+    error_lines: Sequence[str]
+    """Cleaned, and each an error line perhaps."""
+
+
+def _read_as_log(text: str) -> _Asked:
     """Of the end of a tool's output: a failure is reported last."""
-    return _error_lines(text) or text.strip()[-QUERY_CHARS_MAX:]
+    lines = _find_error_lines(text)
+    return _Asked("\n".join(lines) or text.strip()[-QUERY_CHARS_MAX:], lines[-FINGERPRINTS_MAX:])
 
 
-def _read_as_text(text: str, agent: Agent | None) -> str:
+def _read_as_text(text: str, agent: Agent | None) -> _Asked:
     said = _REVIEW_LABELS.sub("", text) if agent == "review_fixer" else text
-    error_lines = _error_lines(said) if is_log(said) else ""
-    return (error_lines or said.strip())[:QUERY_CHARS_MAX]
+    if is_log(said) and (lines := _find_error_lines(said)):
+        return _Asked("\n".join(lines), lines[-FINGERPRINTS_MAX:])
+    prose = said.strip()[:QUERY_CHARS_MAX]
+    return _Asked(prose, [clean_line(line) for line in prose.splitlines()[:PROSE_LINES_MAX] if _is_short(line)])
 
 
-def _error_lines(text: str) -> str:
-    return "\n".join(line.text for line in select_lines(read_log(text), QUERY_CHARS_MAX, STRONG))
+def _is_short(line: str) -> bool:
+    return 0 < len(line) <= LINE_CHARS_MAX
+
+
+def _find_error_lines(text: str) -> list[str]:
+    return [line.text for line in select_lines(read_log(text), QUERY_CHARS_MAX, STRONG)]

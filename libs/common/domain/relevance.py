@@ -1,7 +1,8 @@
 """Which items fit a query, and in which order.
 
-An item passes when its similarity stands out from the background, or when it shares enough of the query's weight in
-words. The threshold, not the ranking, loses the right lesson in a small scope, and the words win most of it back.
+An item passes when its similarity stands out from the background, when it shares enough of the query's weight in
+words, or when it tells of the very failure that is asked about (`fingerprint`). The threshold, not the ranking, loses
+the right lesson in a small scope, and the words win most of it back.
 A word weighs by how rare it is in the scope and the background together: in a scope of one item every word is in all
 of its items, and only the background can tell a rare word from a common one; in a large scope the scope decides.
 
@@ -23,6 +24,8 @@ WORDS_WEIGHT = 6.0
 """What full coverage adds to the rank, in standard deviations of the background. 4 to 12 rank alike."""
 TERMS_TYPICAL = 80
 """An item of so many distinct terms is neither long nor short."""
+SAME_FAILURE_LIFT = 6.0
+"""What an equal fingerprint adds to the rank: as much as full coverage. 2 to 9 rank alike."""
 COVERAGE_DEFAULT = 0.2
 """The bar of the lexical arm at the default setting: a fifth of the query's weight."""
 
@@ -36,6 +39,8 @@ class Candidate(Generic[KeyT]):
     terms: frozenset[str] = frozenset()
     terms_total: int = TERMS_TYPICAL
     """How many distinct terms the item has in all."""
+    same_failure: bool = False
+    """One of its fingerprints is among the query's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +50,18 @@ class Ranked(Generic[KeyT]):
     z: float
     coverage: float
     rank: float
+    same_failure: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What passes: either bar is enough."""
+    """What passes: either bar is enough, and so is the same failure."""
 
     z_min: float
     coverage_min: float
 
     def passes(self, item: Ranked[Any]) -> bool:
-        return item.z >= self.z_min or item.coverage >= self.coverage_min
+        return item.z >= self.z_min or item.coverage >= self.coverage_min or item.same_failure
 
 
 def gate_of_setting(setting: float) -> Gate | None:
@@ -81,7 +87,8 @@ def _rank(item: Candidate[KeyT], weights: Mapping[str, float], background: Backg
     share = coverage(weights, item.terms)
     # A long item contains more words of any query; half of its length beyond the typical is held against it.
     words = share / sqrt(0.5 + 0.5 * item.terms_total / TERMS_TYPICAL)
-    return Ranked(item.key, item.cosine, z, share, z + WORDS_WEIGHT * words)
+    rank = z + WORDS_WEIGHT * words + SAME_FAILURE_LIFT * item.same_failure
+    return Ranked(item.key, item.cosine, z, share, rank, item.same_failure)
 
 
 def recall_items(ranked: Sequence[Ranked[KeyT]], gate: Gate | None, limit: int) -> list[Ranked[KeyT]]:

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Generic, Literal, TypeVar
 
+from libs.common.domain.calibration import Calibration
 from libs.common.domain.cron import CHARS_MAX, is_cron
+from libs.common.domain.supersession import Rule
 from libs.common.errors import SettingRefused
 
 ValueT = TypeVar("ValueT")
+WordT = TypeVar("WordT", bound=str)
 Level = Literal["channel", "team", "organization", "platform"]
 
 LEVELS: tuple[Level, ...] = ("channel", "team", "organization", "platform")
@@ -91,6 +94,12 @@ def _milliseconds(high: float) -> Range[float]:
     return Range(f"a number above 0, up to {high:g}", lambda value: within.read(value) or None)
 
 
+def _word(*words: WordT) -> Range[WordT]:
+    return Range(" or ".join(words), lambda value: next((word for word in words if word == value), None))
+
+
+_RULE: Range[Rule] = _word("mutual", "cosine")
+_CALIBRATION: Range[Calibration] = _word("background", "cosine")
 _SWITCH: Range[bool] = Range("true or false", lambda value: value if isinstance(value, bool) else None)
 _CRON: Range[str] = Range(
     f"the five fields of a cron line (minute hour day month weekday), at most {CHARS_MAX} characters",
@@ -100,6 +109,10 @@ _CRON: Range[str] = Range(
 SUPERSEDE_THRESHOLD = Key(
     "memory.supersedeThreshold", 0.92, _number(0, 1), LEVELS, "writer",
     "a newer lesson at least this near replaces an older one; 1 turns it off",
+)  # fmt: skip
+SUPERSEDE_RULE = Key(
+    "memory.supersedeRule", "mutual", _RULE, LEVELS, "writer",
+    "cosine: by the threshold alone; mutual: of two lessons that are each other's nearest, and no variants",
 )  # fmt: skip
 LESSON_MAX_AGE_DAYS = Key(
     "memory.lessonMaxAgeDays", 0, _whole(0, DAYS_MAX), _TEAM, "recall, consolidator",
@@ -133,9 +146,17 @@ LESSON_RETRIEVAL_THRESHOLD = Key(
     "lessonRetrievalThreshold", 0.7, _number(0, 1), _PLATFORM, "recall",
     "how alike a lesson must be where the question does not say; 0 lets everything through in rank order",
 )  # fmt: skip
+LESSON_RETRIEVAL_CALIBRATION = Key(
+    "lessonRetrievalCalibration", "background", _CALIBRATION, _PLATFORM, "recall",
+    "background: the threshold means the same under every model; cosine: it is the bare cosine",
+)  # fmt: skip
 CONSOLIDATION_CRON = Key(
     "consolidationCron", "0 3 * * 0", _CRON, _PLATFORM, "consolidator",
     "when like lessons are merged",
+)  # fmt: skip
+CONSOLIDATION_ENABLED = Key(
+    "consolidationEnabled", True, _SWITCH, _TEAM, "consolidator",
+    "whether the schedule merges like lessons of the repositories",
 )  # fmt: skip
 CONSOLIDATION_MIN_CLUSTER_SIZE = Key(
     "consolidationMinClusterSize", 3, _whole(2, 20), _CHANNEL_OR_PLATFORM, "consolidator",
@@ -144,6 +165,10 @@ CONSOLIDATION_MIN_CLUSTER_SIZE = Key(
 CONSOLIDATION_SIMILARITY_THRESHOLD = Key(
     "consolidationSimilarityThreshold", 0.85, _number(0.5, 1), _CHANNEL_OR_PLATFORM, "consolidator",
     "how alike items must be to be merged",
+)  # fmt: skip
+PHYSICAL_ERASURE_DAYS = Key(
+    "memory.physicalErasureDays", 30, _whole(1, DAYS_MAX), _PLATFORM, "consolidator",
+    "within how many days of a delete its bytes are gone from files, logs and back-ups of the database: you keep it",
 )  # fmt: skip
 REGEX_SCAN_BUDGET_MS = Key(
     "workspace.regexScanBudgetMs", 250.0, _milliseconds(60_000), _PLATFORM, "gate",
@@ -161,11 +186,16 @@ TRANSCRIPT_MAX_BYTES = Key(
     "workflow.transcriptMaxBytes", 64 * 1024 * 1024, _whole(1, 1024 * 1024 * 1024), _PLATFORM, "writer",
     "how much evidence may be put for one run",
 )  # fmt: skip
+EMBEDDING_RETENTION_DAYS = Key(
+    "memory.embeddingRetentionDays", 7, _whole(1, DAYS_MAX), _PLATFORM, "reembedder",
+    "how long the vectors of a model that serves no more are kept, so that it can come back; of the tenant `default`",
+)  # fmt: skip
 
 KEYS: Mapping[str, Key[Any]] = {
     key.name: key
     for key in (
         SUPERSEDE_THRESHOLD,
+        SUPERSEDE_RULE,
         LESSON_MAX_AGE_DAYS,
         LESSON_TRANSCRIPT_EVIDENCE,
         ORG_SIMILARITY_THRESHOLD,
@@ -174,10 +204,14 @@ KEYS: Mapping[str, Key[Any]] = {
         CHANNEL_INGEST_LIMIT,
         LESSON_RETRIEVAL_LIMIT,
         LESSON_RETRIEVAL_THRESHOLD,
+        LESSON_RETRIEVAL_CALIBRATION,
         CONSOLIDATION_CRON,
+        CONSOLIDATION_ENABLED,
         CONSOLIDATION_MIN_CLUSTER_SIZE,
         CONSOLIDATION_SIMILARITY_THRESHOLD,
+        PHYSICAL_ERASURE_DAYS,
         REGEX_SCAN_BUDGET_MS,
+        EMBEDDING_RETENTION_DAYS,
         TRANSCRIPT_CAPTURE_ENABLED,
         TRANSCRIPT_RETENTION_DAYS,
         TRANSCRIPT_MAX_BYTES,

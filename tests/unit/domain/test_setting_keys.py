@@ -25,6 +25,7 @@ def test_a_key_says_what_it_does_who_reads_it_and_where_it_may_be_set(key: Key[o
 
 DEFAULTS = {
     "memory.supersedeThreshold": 0.92,
+    "memory.supersedeRule": "mutual",
     "memory.lessonMaxAgeDays": 0,
     "memory.lessonTranscriptEvidence": True,
     "memory.orgSimilarityThreshold": 0.7,
@@ -33,7 +34,9 @@ DEFAULTS = {
     "channel.passiveIngestLimit": 50,
     "lessonRetrievalLimit": 5,
     "lessonRetrievalThreshold": 0.7,
+    "lessonRetrievalCalibration": "background",
     "consolidationCron": "0 3 * * 0",
+    "consolidationEnabled": True,
     "consolidationMinClusterSize": 3,
     "consolidationSimilarityThreshold": 0.85,
     "workspace.regexScanBudgetMs": 250,
@@ -53,7 +56,9 @@ EDGES: dict[str, tuple[tuple[object, ...], tuple[object, ...]]] = {
     "memory.lessonTranscriptEvidence": ((True, False), (0, 1, "true", None)),
     "channel.memoryContextItems": ((1, 50), (0, 51)),
     "channel.passiveIngestLimit": ((1, 500), (0, 501)),
+    "memory.supersedeRule": (("mutual", "cosine"), ("nearest", "", True, None)),
     "lessonRetrievalLimit": ((1, 10), (0, 11)),
+    "lessonRetrievalCalibration": (("background", "cosine"), ("bare", 1, None)),
     "lessonRetrievalThreshold": ((0, 1), (-1, 2)),
     "consolidationCron": (("*/5 * * * *",), ("* * * *", "61 * * * *", 5, None)),
     "consolidationMinClusterSize": ((2, 20), (1, 21)),

@@ -1,24 +1,25 @@
 """What recall decides."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from math import inf
 from uuid import UUID
 
 import pytest
+from recalled_items import NOW, found
 
 from libs.common.domain.calibration import Background
 from services.recall.rules import (
+    EVERYTHING_PASSES,
     HELD_NOTE,
     MATCHED_NOTE,
     UNSCANNED_NOTE,
-    Found,
+    Bars,
     Stored,
+    bare_bars,
     bars_of,
+    blind_bars,
     build_explained,
     build_held,
-    build_reply,
-    build_search_reply,
-    cap_runs,
     clamp_limit,
     created_after,
     find_flagged,
@@ -27,21 +28,7 @@ from services.recall.rules import (
     without,
 )
 
-NOW = datetime(2026, 11, 30, tzinfo=UTC)
 BACKGROUND = Background(mean=0.2, sd=0.1)
-
-
-def found(number: int, **fields: object) -> Found:
-    known = {
-        "failure_type": "CI_FAILURE",
-        "confidence": 0.9,
-        "run_id": "r",
-        "pattern_set": "p1",
-        "similarity": 0.5,
-        "coverage": 0.3,
-        "tier": 2,
-    }
-    return Found(id=UUID(int=number), summary=f"lesson {number}", created_at=NOW, **(known | fields))
 
 
 @pytest.mark.parametrize(("asked", "given"), [(50, 10), (10, 10), (5, 5), (0, 1), (-1, 1)])
@@ -55,6 +42,16 @@ def test_the_default_setting_stands_three_deviations_off_the_background() -> Non
 
 def test_zero_lets_everything_through() -> None:
     assert bars_of(0, BACKGROUND).cosine_min == -inf
+
+
+def test_the_bare_cosine_is_the_bar_of_the_seed_and_words_pass_nothing() -> None:
+    assert bare_bars(0.7) == Bars(cosine_min=0.7, coverage_min=inf)
+    assert bare_bars(0) == EVERYTHING_PASSES
+
+
+def test_without_a_vector_the_words_alone_pass() -> None:
+    assert blind_bars(0.7) == Bars(cosine_min=inf, coverage_min=pytest.approx(0.2))
+    assert blind_bars(0) == EVERYTHING_PASSES
 
 
 def test_without_an_age_limit_everything_is_young_enough() -> None:
@@ -87,56 +84,9 @@ def test_what_another_set_was_found_to_match_is_screened(served: str | None) -> 
     assert find_flagged(items, served) == {}
 
 
-@pytest.mark.parametrize(("limit", "of_one_run"), [(1, 1), (2, 1), (3, 2), (5, 2), (10, 4)])
-def test_one_run_takes_no_more_than_two_places_of_five(limit: int, of_one_run: int) -> None:
-    of_run = [found(number, run_id="one") for number in range(20)]
-    others = [found(number, run_id=f"other-{number}") for number in range(20, 40)]
-    kept = cap_runs([*of_run, *others], limit)
-    assert [item.run_id for item in kept].count("one") == of_one_run
-    assert len(kept) == limit
-
-
-def test_capped_items_keep_their_order() -> None:
-    items = [found(number, run_id="one" if number < 4 else f"r{number}") for number in range(7)]
-    assert [item.id.int for item in cap_runs(items, 5)] == [0, 1, 4, 5, 6]
-
-
-def test_items_without_a_run_are_not_capped() -> None:
-    assert len(cap_runs([found(number, run_id=None) for number in range(9)], 5)) == 5
-
-
 def test_what_is_dropped_leaves_a_gap_and_the_order() -> None:
     items = [found(1), found(2), found(3)]
     assert [item.id.int for item in without(items, {str(UUID(int=2))})] == [1, 3]
-
-
-def test_a_low_confidence_is_labelled_and_no_grade_is_not() -> None:
-    reply = build_reply([found(1, confidence=0.3), found(2, confidence=None), found(3, confidence=0.5)], dropped=0)
-    assert [item.low_confidence for item in reply.items] == [True, False, False]
-    assert "[CI_FAILURE, low confidence]" in reply.block
-
-
-def test_the_tier_is_told_and_text_that_nothing_vouches_for_is_labelled() -> None:
-    reply = build_reply(
-        [found(1, tier=0, confidence=None), found(2, tier=1), found(3, tier=0, confidence=0.3)], dropped=0
-    )
-    assert [item.tier for item in reply.items] == [0, 1, 0]
-    assert reply.block.count("[CI_FAILURE, unverified source]") == 1
-    assert reply.block.count("[CI_FAILURE, low confidence, unverified source]") == 1
-
-
-def test_a_lesson_without_a_failure_type_is_general() -> None:
-    assert "- [GENERAL] (lesson " in build_reply([found(1, failure_type=None)], dropped=0).block
-
-
-def test_no_items_make_no_block() -> None:
-    assert build_reply([], dropped=2).block == ""
-    assert build_reply([], dropped=2).dropped == 2
-
-
-def test_search_rounds_the_similarity_to_three_decimals() -> None:
-    reply = build_search_reply(build_reply([found(1, similarity=0.123456)], dropped=0))
-    assert reply.lessons[0].similarity == 0.123
 
 
 def stored(**fields: object) -> Stored:
