@@ -11,7 +11,7 @@ REMEDIES: dict[DegradedReason, str] = {
     "bus": "the memory cannot be reached: is `lorebus up` running? `lorebus doctor` checks every part",
     "deadline": "the memory did not answer in time: try again, or look with `lorebus doctor`",
     "gate": "the gate is down, so nothing may be shown unscreened: look with `lorebus doctor`",
-    "embedder": "the embedder is down: look with `lorebus doctor`",
+    "embedder": "the embedder is down, so only words and known errors were looked up: look with `lorebus doctor`",
     "store": "the database is down: look with `lorebus doctor`",
     "invalid_request": "the question was refused",
 }

@@ -19,11 +19,16 @@ from libs.common.settings import CommonSettings
 from libs.embedded.folder import open_folder
 from libs.embedded.ports import choose_port
 from libs.embedded.stack import EmbeddedStack
+from services.api.app import PROGRAM as API
+from services.consolidator.app import PROGRAM as CONSOLIDATOR
 from services.gate.app import PROGRAM as GATE
 from services.recall.app import PROGRAM as RECALL
+from services.reembedder.app import PROGRAM as REEMBEDDER
 from services.writer.app import PROGRAM as WRITER
 
-PROGRAMS: dict[str, AnyProgram] = {program.name: program for program in (GATE, WRITER, RECALL)}
+PROGRAMS: dict[str, AnyProgram] = {
+    program.name: program for program in (GATE, WRITER, RECALL, CONSOLIDATOR, REEMBEDDER, API)
+}
 
 STATE_FILE = "state.json"
 
@@ -34,6 +39,7 @@ class Ports:
 
     nats: int = 0
     http: int = 0
+    api: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,6 +49,7 @@ class Machine:
     data: Path
     nats_url: str
     http_url: str
+    api_url: str
     database_url: str
     start_seconds: float
     failed: Any
@@ -70,6 +77,7 @@ async def one_machine(
                 "database_url": stack.database_url or named.database_url,
                 "nats_url": stack.nats_url or named.nats_url,
                 "health_port": choose_port(folder, "http", ports.http),
+                "api_port": choose_port(folder, "api", ports.api),
             }
         )
         await provision(common)
@@ -78,6 +86,7 @@ async def one_machine(
                 data=data,
                 nats_url=common.nats_url,
                 http_url=f"http://{common.health_host}:{common.health_port}",
+                api_url=f"http://{common.api_host}:{common.api_port}",
                 database_url=common.database_url,
                 start_seconds=time.time() - psutil.Process().create_time(),
                 failed=failed,
@@ -91,7 +100,12 @@ async def one_machine(
 
 
 def _write_endpoints(machine: Machine) -> None:
-    endpoints = {"nats": machine.nats_url, "http": machine.http_url, "database": machine.database_url}
+    endpoints = {
+        "nats": machine.nats_url,
+        "http": machine.http_url,
+        "api": machine.api_url,
+        "database": machine.database_url,
+    }
     state = {"pid": os.getpid(), "start_seconds": round(machine.start_seconds, 3)}
     for name, value in ((STATE_FILE, state), (FILE, endpoints)):
         # Renamed into place, so that a reader never sees half a file.

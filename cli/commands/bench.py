@@ -5,6 +5,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from cli.benchmarks.consolidation import SHARE_MAX, bench_consolidation
+from cli.benchmarks.consolidation import Report as ConsolidationReport
 from cli.benchmarks.recall import EMPTY_FACTOR, Report, bench_recall
 from cli.loading import new_app
 from cli.output import out, plain, show_json
@@ -51,6 +53,42 @@ def recall(
         show_report(report)
     if report.ratio > 1:
         raise typer.Exit(FAILED)
+
+
+@app.command()
+def consolidate(
+    items: Annotated[int, typer.Option(min=100, max=20_000, help="How many memories the scope holds.")] = 20_000,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
+) -> None:
+    """How much CPU it takes to find what is alike, against a self join in SQL.
+
+    Ours is to take at most an eighth; the exit code is 1 when it takes more. Below some thousand items fixed costs
+    weigh more than what is measured.
+
+    Example: lorebus bench consolidate --items 5000
+    """
+    found = run(bench_consolidation(items))
+    if as_json:
+        show_json(found.as_json())
+    else:
+        show_consolidation(found)
+    if found.share > SHARE_MAX:
+        raise typer.Exit(FAILED)
+
+
+def show_consolidation(found: ConsolidationReport) -> None:
+    out.print(
+        plain(
+            f"{found.items} items of {found.dimensions} dimensions, {found.pairs} pairs alike, "
+            f"{found.clusters} clusters; the event loop stood still for {found.loop_stall_ms:.0f} ms at most"
+        )
+    )
+    verdict = "holds" if found.share <= SHARE_MAX else "does not hold"
+    line = (
+        f"clusters {found.ours_cpu_seconds:.2f} s of CPU / self join {found.join_cpu_seconds:.2f} s = "
+        f"{found.share:.3f}: at most {SHARE_MAX:g} {verdict}"
+    )
+    out.print(plain(line, "green" if found.share <= SHARE_MAX else "bold red"))
 
 
 def show_report(report: Report) -> None:

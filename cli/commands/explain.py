@@ -64,6 +64,7 @@ def render_lesson(lesson: ExplainedLesson) -> Panel:
     known = {name: value for name, value in facts.items() if value not in (None, "")}
     parts += [Text.assemble(plain(f"{name}  ", "dim"), plain(value)) for name, value in known.items()]
     parts += _render_related("merged from", lesson.merged_from) + _render_related("replaced", lesson.replaced)
+    parts += _render_related("variant", lesson.variants)
     return Panel(Group(*parts), title=plain(f"{lesson.repository} · lesson {lesson.id}"), title_align="left")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from lorebus.contracts.envelope import DEFAULT_TENANT
-from lorebus.contracts.events import PatternsChanged
+from lorebus.contracts.facts.gate import PatternsChanged
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.database import outages_as_store_unavailable

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
-from lorebus.contracts.events import PatternsRejected
+from lorebus.contracts.facts.gate import PatternsRejected
 
 from libs.common.errors import StoreUnavailable
 from services.gate.cache import VerdictCache

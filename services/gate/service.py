@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 import structlog
-from lorebus.contracts.events import PatternQuarantined
+from lorebus.contracts.facts.gate import PatternQuarantined
 from lorebus.contracts.gate import ScreenedText, ScreenReply, ScreenRequest, ScreenVerdict
 
 from libs.common.errors import StoreUnavailable

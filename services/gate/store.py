@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import sqlalchemy as sa
 from lorebus.contracts.envelope import DEFAULT_TENANT
-from lorebus.contracts.events import MemoryEvent
+from lorebus.contracts.facts.fact import MemoryEvent
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from libs.common.administered_settings import AdministeredSettings

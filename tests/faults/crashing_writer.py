@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from faststream.message import StreamMessage
-from lorebus.contracts.events import MemoryEvent
+from lorebus.contracts.facts.fact import MemoryEvent
 
 import services.writer.app
 from libs.common.bus.consume import Consumer

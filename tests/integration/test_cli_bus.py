@@ -213,6 +213,19 @@ class TestRecall:
         assert (result.exit_code, result.stdout) == (0, "# lessons\n")
         assert asked[0]["query"] == "log of the build"
 
+    async def test_what_a_rank_is_made_of_is_said_when_asked_for(self, bus: Bus):
+        scores = {"similarity": 0.91, "coverage": 0.42, "fingerprint": True, "fused": 14.25}
+        items = [ITEM | {"scores": scores}, ITEM | {"id": "l2", "variant_of": "l1", "scores": {"fused": 3.0}}]
+        async with bus.answering("recall.request", {"items": items, "omitted": 2}) as asked:
+            asking = ("recall", "-r", "acme/shop", "--mode", "lexical", "--tokens-max", "900", "q")
+            plainly, fully = [await bus.lorebus(*asking, *more) for more in ((), ("--verbose",))]
+        assert [(one["mode"], one["tokens_max"]) for one in asked] == [("lexical", 900)] * 2
+        assert "similarity 0.91 · words 42% · same failure · rank 14.2" in fully.stdout
+        assert "no vector · words 0% · rank 3.0" in fully.stdout
+        assert "rank" not in plainly.stdout
+        assert "variant of l1" in plainly.stdout
+        assert "2 more would not fit" in plainly.stderr
+
     async def test_nothing_that_fits_is_said_plainly(self, bus: Bus):
         async with bus.answering("recall.request", {"items": []}):
             result = await bus.lorebus("recall", "-r", "acme/shop", "q")

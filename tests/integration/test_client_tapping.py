@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from client_bus import FIXTURES, WRITTEN, Bus, make_streams, running_bus
 from lorebus import InvalidMessage, Lorebus, MemoryUnavailable, Tap, TappedEvent
-from lorebus.contracts.events import LessonWritten
+from lorebus.contracts.facts.writer import LessonWritten
 
 shared_bus, bus, memory = FIXTURES
 

@@ -41,14 +41,12 @@ async def test_a_question_between_the_last_words_of_postgres_and_its_end_meets_a
     async with dying_server() as port:
         connection = await asyncpg.connect(host="127.0.0.1", port=port, user="a", ssl=False, timeout=10)
         try:
-            with pytest.raises(StoreUnavailable):
-                with outages_as_store_unavailable():
-                    await connection.fetch("select 1", timeout=10)
+            with pytest.raises(StoreUnavailable), outages_as_store_unavailable():
+                await connection.fetch("select 1", timeout=10)
         finally:
             connection.terminate()
 
 
 async def test_a_fault_of_our_own_use_of_asyncpg_is_no_outage() -> None:
-    with pytest.raises(asyncpg.InternalClientError):
-        with outages_as_store_unavailable():
-            raise asyncpg.InternalClientError("no codec for type 17")
+    with pytest.raises(asyncpg.InternalClientError), outages_as_store_unavailable():
+        raise asyncpg.InternalClientError("no codec for type 17")

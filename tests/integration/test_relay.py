@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import nats
 import pytest
 import sqlalchemy as sa
-from lorebus.contracts.events import EventConflict
+from lorebus.contracts.facts.consumption import EventConflict
 from nats.aio.client import Client
 from sqlalchemy.ext.asyncio import AsyncEngine
 

@@ -6,7 +6,7 @@ async with Lorebus() as memory:
 """
 
 from lorebus.client import Lorebus
-from lorebus.contracts.events import MemoryEvent
+from lorebus.contracts.facts.fact import MemoryEvent
 from lorebus.contracts.memory import SaveReply
 from lorebus.contracts.recall import (
     ExplainedLesson,

@@ -6,11 +6,14 @@ from typing import Any, Self, Unpack
 
 from lorebus.background import Background
 from lorebus.connection import Connection, ConnectionOptions
+from lorebus.consolidating import ConsolidationFields, publish_consolidation
 from lorebus.contracts.envelope import DEFAULT_TENANT
 from lorebus.contracts.memory import SaveReply
-from lorebus.contracts.recall import Agent, ExplainReply, RecallReply, SearchReply
+from lorebus.contracts.recall import Agent, ExplainReply, Mode, RecallReply, SearchReply
 from lorebus.contracts.runs import RunFinished
 from lorebus.contracts.subjects import RUN_FINISHED, subject_for
+from lorebus.embedding import EmbeddingFields, publish_embedding
+from lorebus.forgetting import ForgetFields, publish_forget
 from lorebus.noting import NoteFields, publish_note, save_note
 from lorebus.publishing import publish_run
 from lorebus.recalling import ask_explain, ask_recall, ask_search
@@ -95,6 +98,14 @@ class Lorebus:
         """
         return await save_note(self.connection, self.tenant, note, deadline_seconds)
 
+    async def forget(self, *, patience_seconds: float = PATIENCE_SECONDS, **command: Unpack[ForgetFields]) -> Published:
+        """Asks that memories be forgotten, in every copy; returns once the bus holds the command.
+
+        What came of it is told by `deleted`, under its event id: which memories went, which came back, and by when the
+        last bytes are gone from the database's files. Raises as `publish_run` does; safe to repeat.
+        """
+        return await publish_forget(self.connection, self.tenant, command, patience_seconds)
+
     async def recall(
         self,
         query: str,
@@ -105,6 +116,8 @@ class Lorebus:
         limit: int | None = None,
         similarity_min: float | None = None,
         min_tier: int | None = None,
+        mode: Mode | None = None,
+        tokens_max: int | None = None,
         run_id: str | None = None,
         agent: Agent | None = None,
         team_id: str | None = None,
@@ -125,6 +138,8 @@ class Lorebus:
             "limit": limit,
             "similarity_min": similarity_min,
             "min_tier": min_tier,
+            "mode": mode,
+            "tokens_max": tokens_max,
             "run_id": run_id,
             "agent": agent,
             "team_id": team_id,
@@ -146,6 +161,26 @@ class Lorebus:
         """Where a lesson came from. Never fails, as recall; `lesson` is None where there is none."""
         fields = {"lesson_id": lesson_id, "repository": repository}
         return await ask_explain(self.connection, self.tenant, fields, deadline_seconds)
+
+    async def request_consolidation(
+        self, *, patience_seconds: float = PATIENCE_SECONDS, **request: Unpack[ConsolidationFields]
+    ) -> Published:
+        """Asks that like memories be merged: of a repository, of a channel, or else of every repository.
+
+        What came of it is told by `lessons_consolidated`, for every repository by `consolidation_dispatched` first.
+        Raises as `publish_run` does; under an `event_id` of your own a request counts once.
+        """
+        return await publish_consolidation(self.connection, self.tenant, request, patience_seconds)
+
+    async def change_embedding(
+        self, *, patience_seconds: float = PATIENCE_SECONDS, **changed: Unpack[EmbeddingFields]
+    ) -> Published:
+        """Tells that another model is to embed the memories; with `reembed` it also starts, or resumes, the work.
+
+        What came of it is told by `reembed_started`, `reembed_refused` or `reembed_progress`. Raises as `publish_run`
+        does; under an `event_id` of your own it counts once.
+        """
+        return await publish_embedding(self.connection, self.tenant, changed, patience_seconds)
 
     def events(self, kinds: Collection[str] = (), since: Since = None) -> Tap:
         """Facts as they happen (contract 2.7), all kinds or these, from now on or `since` a time or an age.
