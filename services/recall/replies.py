@@ -48,15 +48,14 @@ def build_search_reply(reply: RecallReply) -> SearchReply:
 
 
 def _build_item(item: Found, variant_of: str | None) -> RecalledItem:
-    """Without validation: on values of ours it would find nothing, and take a third of the time."""
     similarity = None if item.similarity is None else round(item.similarity, 6)
-    scores = Scores.model_construct(
+    scores = Scores(
         similarity=similarity,
         coverage=round(item.coverage, 6),
         fingerprint=item.same_failure,
         fused=round(item.rank, 6),
     )
-    return RecalledItem.model_construct(
+    return RecalledItem(
         id=str(item.id),
         summary=item.summary,
         failure_type=item.failure_type,
