@@ -12,7 +12,7 @@ from libs.common.schema import sessions
 
 api, project = FIXTURES
 
-UNKNOWN = str(uuid4())
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
 ROUTES = (
     ("GET", "/check-availability"),
     ("POST", "/sessions"),
