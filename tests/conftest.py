@@ -32,6 +32,8 @@ from libs.common.settings import CommonSettings
 from libs.embedded.nats_server import EmbeddedNats
 from libs.embedded.stack import EmbeddedStack
 from services.gate.app import PROGRAM as GATE
+from services.gate.patterns import load_builtin_patterns
+from services.gate.scan import Scanner
 from services.recall.app import PROGRAM as RECALL
 from services.writer.app import PROGRAM as WRITER
 
@@ -45,6 +47,12 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     # Rich takes the width once, when the first command is imported: no table may wrap what a test looks for.
     os.environ["COLUMNS"] = "300"
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compiles the built-in patterns once, not in each service that a test starts: seconds, on a new machine alone."""
+    if not hasattr(session.config, "workerinput"):
+        Scanner(load_builtin_patterns()).prepare()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ A gate that starts with such a set has none, and screens nothing: better no memo
 """
 
 import asyncio
+import os
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -158,6 +160,7 @@ def _make(patterns: Sequence[Pattern], budget_ms: float, quarantine: Quarantine)
 
 def _prepare(patterns: PatternSet) -> None:
     started = time.monotonic()
+    _step_back()
     try:
         patterns.scanner.prepare()
     except Exception as error:  # noqa: BLE001 - an engine that cannot be had makes scans slow, not wrong
@@ -165,3 +168,9 @@ def _prepare(patterns: PatternSet) -> None:
     else:
         seconds = round(time.monotonic() - started, 1)
         _log.info("gate.patterns_prepared", pattern_set=patterns.name, seconds=seconds)
+
+
+def _step_back() -> None:
+    """The least priority for this thread: compiling is not to slow what is asked. Only Linux has one for a thread."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 19)

@@ -24,8 +24,8 @@ from services.writer.app import PROGRAM as WRITER
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ROWS = int(os.environ.get("LOREBUS_REEMBED_ROWS", "2000"))
-KILLS = int(os.environ.get("LOREBUS_REEMBED_KILLS", "3"))
+ROWS = int(os.environ.get("LOREBUS_REEMBED_ROWS", "800"))
+KILLS = int(os.environ.get("LOREBUS_REEMBED_KILLS", "2"))
 PATIENCE_SECONDS = 300
 ASKED = 17
 OLD = "hashing/blake2b-384"
