@@ -8,7 +8,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-_SPACES = re.compile(r"\s+")
 _BRACKET_MARK = re.compile(r"\[(/?(?:INST|SYS|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS))\]", re.IGNORECASE)
 """Marks of chat templates that stand in square brackets."""
 
@@ -62,7 +61,7 @@ def _render_bullet(item: FencedItem) -> str:
 
 def neutralise(text: str) -> str:
     """One line in which no tag can open or close: every `<` is escaped, so neither fence nor chat marks survive."""
-    return _break_marks(_SPACES.sub(" ", text).strip())
+    return _break_marks(" ".join(text.split()))
 
 
 def neutralise_lines(text: str) -> str:
@@ -71,7 +70,8 @@ def neutralise_lines(text: str) -> str:
 
 
 def _break_marks(line: str) -> str:
-    return _BRACKET_MARK.sub(r"[ \1]", line.replace("<", "&lt;"))
+    escaped = line.replace("<", "&lt;")
+    return _BRACKET_MARK.sub(r"[ \1]", escaped) if "[" in escaped else escaped
 
 
 def drop_recalled(text: str) -> str:

@@ -10,7 +10,7 @@ from lorebus.contracts.recall import Agent
 from libs.common.domain.fingerprint import FINGERPRINTS_MAX, fingerprint_lines
 from libs.common.domain.lexical import Frequencies, tokenize
 from libs.common.domain.log_forms import STRONG
-from libs.common.domain.log_lines import LINE_CHARS_MAX, clean_line, is_log, read_log, select_lines
+from libs.common.domain.log_lines import LINE_CHARS_MAX, is_log, read_log, select_lines
 
 QUERY_CHARS_MAX = 2_000
 TERMS_MAX = 8
@@ -55,7 +55,7 @@ def name_terms(scope_name: str) -> frozenset[str]:
 class _Asked:
     text: str
     error_lines: Sequence[str]
-    """Cleaned, and each an error line perhaps."""
+    """Each an error line perhaps."""
 
 
 def _read_as_log(text: str) -> _Asked:
@@ -69,11 +69,8 @@ def _read_as_text(text: str, agent: Agent | None) -> _Asked:
     if is_log(said) and (lines := _find_error_lines(said)):
         return _Asked("\n".join(lines), lines[-FINGERPRINTS_MAX:])
     prose = said.strip()[:QUERY_CHARS_MAX]
-    return _Asked(prose, [clean_line(line) for line in prose.splitlines()[:PROSE_LINES_MAX] if _is_short(line)])
-
-
-def _is_short(line: str) -> bool:
-    return 0 < len(line) <= LINE_CHARS_MAX
+    # As they stand: cleaning takes as long as all else here, and few people paste a line with its time and its ids.
+    return _Asked(prose, [line for line in prose.splitlines()[:PROSE_LINES_MAX] if len(line) <= LINE_CHARS_MAX])
 
 
 def _find_error_lines(text: str) -> list[str]:
