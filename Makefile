@@ -18,6 +18,8 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 
 # Another active environment, or one of these in the user's profile, must not change where packages go.
 unexport VIRTUAL_ENV CONDA_PREFIX PYTHONHOME PYTHONPATH
+# Every start would compile a thousand files.
+unexport PYTHONDONTWRITEBYTECODE
 unexport PIP_PREFIX PIP_REQUIRE_VIRTUALENV PIP_ROOT PIP_TARGET PIP_USER
 unexport UV_CONSTRAINT UV_OVERRIDE UV_PREFIX UV_PROJECT_ENVIRONMENT UV_PYTHON UV_SYSTEM_PYTHON UV_TARGET
 export UV_PYTHON_DOWNLOADS := never
@@ -77,7 +79,7 @@ $(STAMP): $(INPUTS)
 	@echo "installing into $(VENV), a minute or two the first time"
 	@$(RUN) pip install --quiet --disable-pip-version-check uv
 	@[ -w "$${HOME:-/nonexistent}" ] || [ -n "$$UV_CACHE_DIR" ] || export UV_CACHE_DIR="$(CURDIR)/$(VENV)/cache"; \
-	$(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python -c requirements.lock \
+	$(VENV)/bin/uv pip install --quiet --compile-bytecode --python $(VENV)/bin/python -c requirements.lock \
 		-e libs/client -e '.[embedded,llm]' --group dev '$(NODE)'
 	@rm $(UNFINISHED)
 	@printf '%s\n' "$(CURDIR)" > $(STAMP)

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, Literal, Protocol, cast
 
@@ -20,7 +20,9 @@ SOURCE_CHARS_MAX = 2_000
 FLAGS_ALLOWED = "imsu"
 # Repeats are unrolled by RE2: a large program means slow scans and a thrashing automaton cache.
 PROGRAM_INSTRUCTIONS_MAX = 4_000
-MEMORY_BYTES_MAX = 8 << 20
+MEMORY_BYTES_MAX = 2 << 20
+"""Of each pattern, for the automaton that grows as texts ask for it."""
+COMPILED_MAX = 1024
 VERSION_HEX_DIGITS = 16
 EXAMPLES_MAX = 50
 """Of each kind; they are all held against the pattern before each start."""
@@ -79,7 +81,9 @@ class Pattern:
         return f"{''.join(sorted(self.flags))}/{self.source}"
 
 
+@lru_cache(COMPILED_MAX)
 def compile_pattern(pattern: Pattern) -> Regex:
+    """Once: a set is tried, scanned with, and made anew at each change, and few of its patterns change."""
     _reject_bad_form(pattern)
     regex = _compile(pattern)
     if regex.programsize > PROGRAM_INSTRUCTIONS_MAX:

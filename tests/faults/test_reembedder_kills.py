@@ -24,7 +24,7 @@ from services.writer.app import PROGRAM as WRITER
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-ROWS = int(os.environ.get("LOREBUS_REEMBED_ROWS", "800"))
+ROWS = int(os.environ.get("LOREBUS_REEMBED_ROWS", "400"))
 KILLS = int(os.environ.get("LOREBUS_REEMBED_KILLS", "2"))
 PATIENCE_SECONDS = 300
 ASKED = 17
