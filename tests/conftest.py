@@ -96,7 +96,7 @@ class Installation:
         published = await (memory or self.memory).publish_run(run)
         return await self.end_of(published.event_id)
 
-    async def end_of(self, event_id: str, seconds: float = 20) -> Event:
+    async def end_of(self, event_id: str, seconds: float = 60) -> Event:
         """The event's inbox row, once it is terminal."""
         query = sa.select(*(inbox.c[name] for name in Event.__dataclass_fields__)).where(
             inbox.c.event_id == event_id, inbox.c.terminal_at.is_not(None)
@@ -108,7 +108,7 @@ class Installation:
         async with self.engine.connect() as connection:
             return [dict(row) for row in (await connection.execute(statement)).mappings()]
 
-    async def until(self, query: sa.Select[Any], seconds: float = 10) -> list[dict[str, Any]]:
+    async def until(self, query: sa.Select[Any], seconds: float = 30) -> list[dict[str, Any]]:
         """The rows, once there are any."""
         async with asyncio.timeout(seconds):
             while not (rows := await self.rows(query)):  # noqa: ASYNC110 - rows tell nobody that they came
@@ -118,7 +118,7 @@ class Installation:
     async def recall(self, repository: str, query: str, **options: Any) -> RecallReply:
         return await self.memory.recall(query, repository=repository, deadline_seconds=5, **options)
 
-    async def facts(self, kind: str, seconds: float = 10, **wanted: object) -> dict[str, Any]:
+    async def facts(self, kind: str, seconds: float = 30, **wanted: object) -> dict[str, Any]:
         """The first fact of a kind whose payload holds these values."""
         async with asyncio.timeout(seconds), self.memory.events([kind], since="start") as tap:
             async for fact in tap:

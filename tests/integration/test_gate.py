@@ -93,7 +93,7 @@ async def test_a_pattern_that_does_not_compile_is_skipped_and_the_others_serve(a
 
 
 class HastyReload(GateSettings):
-    gate_reload_seconds: float = 0.25
+    gate_reload_seconds: float = 1.0
 
 
 async def test_a_pattern_set_that_cannot_be_read_any_more_screens_nothing(
@@ -135,7 +135,7 @@ async def test_the_end_of_a_quarantine_is_logged(apart: CommonSettings, caplog: 
     await set_scan_budget(apart, 1e-6)
     async with run_services(apart, Program("gate", ShortQuarantine, GATE.build)):
         await screen(apart.nats_url, texts=texts("a perfectly ordinary text"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not (released := logged(caplog, "gate.patterns_released")):
                 await pattern_set(apart)
     assert set(released[0]["patterns"]) <= {pattern.label for pattern in load_builtin_patterns()}
@@ -147,14 +147,20 @@ def logged(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]
     return [entry for entry in entries if entry["event"] == event]
 
 
+async def verdict_of(settings: CommonSettings, text: str) -> str:
+    """`load_failed` while a set is tried for longer than the last one may serve."""
+    reply = await screen(settings.nats_url, texts=texts(text))
+    return reply["verdicts"][0]["verdict"] if reply["verdicts"] else reply["status"]
+
+
 async def test_the_scan_budget_changes_with_the_next_reload(apart: CommonSettings) -> None:
     settings = apart.model_copy(update={"settings_cache_seconds": 0})
     async with run_services(settings, Program("gate", HastyReload, GATE.build)):
         before = await screen(apart.nats_url, texts=texts("a text of before"))
         await set_scan_budget(apart, 1e-6)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(20):
             # A text of its own each time, since what a whole scan found is remembered.
-            while (await screen(apart.nats_url, texts=texts(uuid4().hex)))["verdicts"][0]["verdict"] == "clean":
+            while await verdict_of(apart, uuid4().hex) in ("clean", "load_failed"):
                 pass
         again = await screen(apart.nats_url, texts=texts("a text of before"))
     assert [reply["verdicts"][0]["verdict"] for reply in (before, again)] == ["clean", "clean"]
