@@ -26,6 +26,8 @@ def test_a_key_says_what_it_does_who_reads_it_and_where_it_may_be_set(key: Key[o
 DEFAULTS = {
     "memory.supersedeThreshold": 0.92,
     "memory.supersedeRule": "mutual",
+    "memory.embeddingRetentionDays": 7,
+    "memory.physicalErasureDays": 30,
     "memory.lessonMaxAgeDays": 0,
     "memory.lessonTranscriptEvidence": True,
     "memory.orgSimilarityThreshold": 0.7,
@@ -46,7 +48,7 @@ DEFAULTS = {
 }
 
 
-def test_every_setting_of_the_specification_has_its_default() -> None:
+def test_every_setting_has_its_default() -> None:
     assert {name: key.default for name, key in KEYS.items()} == DEFAULTS
 
 
