@@ -93,7 +93,7 @@ async def test_a_pattern_that_does_not_compile_is_skipped_and_the_others_serve(a
 
 
 class HastyReload(GateSettings):
-    gate_reload_seconds: float = 1.0
+    gate_reload_seconds: float = 0.25
 
 
 async def test_a_pattern_set_that_cannot_be_read_any_more_screens_nothing(
