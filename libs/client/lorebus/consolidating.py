@@ -6,8 +6,8 @@ from uuid import uuid4
 from lorebus.connection import Connection
 from lorebus.contracts.consolidation import RequestConsolidation
 from lorebus.contracts.envelope import build_message
-from lorebus.contracts.subjects import CONSOLIDATION_REQUESTED, subject_for
-from lorebus.sending import Parcel, Published, build_message_id, send
+from lorebus.contracts.subjects import CONSOLIDATION_REQUESTED
+from lorebus.sending import Published, pack, send
 
 
 class ConsolidationFields(TypedDict, total=False):
@@ -26,7 +26,4 @@ async def publish_consolidation(
 ) -> Published:
     """Raises InvalidMessage before anything is sent, EventNotAcknowledged when patience ends."""
     request = build_message(RequestConsolidation, {"event_id": str(uuid4()), **fields})
-    body = request.model_dump_json(by_alias=True, exclude_none=True).encode()
-    message_id = build_message_id(tenant, request.event_id, body)
-    subject = subject_for(CONSOLIDATION_REQUESTED, tenant)
-    return await send(connection, Parcel("request", subject, request.event_id, body, message_id), patience_seconds)
+    return await send(connection, pack("request", request, CONSOLIDATION_REQUESTED, tenant), patience_seconds)

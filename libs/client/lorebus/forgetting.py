@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 from lorebus.connection import Connection
 from lorebus.contracts.envelope import build_message
 from lorebus.contracts.memory import DeleteMemory
-from lorebus.contracts.subjects import MEMORY_DELETE, subject_for
-from lorebus.sending import Parcel, Published, build_message_id, send
+from lorebus.contracts.subjects import MEMORY_DELETE
+from lorebus.sending import Published, pack, send
 
 
 class ForgetFields(TypedDict, total=False):
@@ -28,7 +28,4 @@ async def publish_forget(
 ) -> Published:
     """Raises InvalidMessage before anything is sent, EventNotAcknowledged when patience ends."""
     command = build_message(DeleteMemory, {"event_id": str(uuid4()), **fields})
-    body = command.model_dump_json(by_alias=True, exclude_none=True).encode()
-    message_id = build_message_id(tenant, command.event_id, body)
-    parcel = Parcel("command", subject_for(MEMORY_DELETE, tenant), command.event_id, body, message_id)
-    return await send(connection, parcel, patience_seconds)
+    return await send(connection, pack("command", command, MEMORY_DELETE, tenant), patience_seconds)

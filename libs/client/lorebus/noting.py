@@ -9,10 +9,10 @@ from lorebus.asking import Unanswered
 from lorebus.connection import Connection
 from lorebus.contracts.envelope import build_message
 from lorebus.contracts.memory import FailureType, SaveReply, WriteMemory
-from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE, subject_for
+from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE
 from lorebus.errors import InvalidMessage
 from lorebus.insisting import insist
-from lorebus.sending import MESSAGE_BYTES_MAX, Parcel, Published, build_message_id, send
+from lorebus.sending import MESSAGE_BYTES_MAX, Parcel, Published, pack, send
 
 
 class NoteFields(TypedDict, total=False):
@@ -47,9 +47,7 @@ async def save_note(connection: Connection, tenant: str, fields: NoteFields, dea
 
 def _pack(fields: NoteFields, tenant: str, subject: str) -> Parcel:
     note = build_message(WriteMemory, {"event_id": str(uuid4()), **fields, "kind": "note"})
-    body = note.model_dump_json(by_alias=True, exclude_none=True).encode()
-    message_id = build_message_id(tenant, note.event_id, body)
-    parcel = Parcel("note", subject_for(subject, tenant), note.event_id, body, message_id)
+    parcel = pack("note", note, subject, tenant)
     if parcel.size > MESSAGE_BYTES_MAX:
         raise InvalidMessage(f"the note is {parcel.size // 1024 + 1} KiB; at most {MESSAGE_BYTES_MAX // 1024} fit")
     return parcel

@@ -12,6 +12,8 @@ from nats.js import JetStreamContext
 from nats.js.errors import APIError, BadRequestError, NoStreamResponseError
 
 from lorebus.connection import Connection
+from lorebus.contracts.envelope import Envelope
+from lorebus.contracts.subjects import subject_for
 from lorebus.errors import EventNotAcknowledged, InvalidMessage
 from lorebus.patience import Patience
 
@@ -60,6 +62,13 @@ class Parcel:
 def build_message_id(tenant: str, event_id: str, body: bytes) -> str:
     """The same for the same bytes, so that another payload under a known event id is not silently dropped."""
     return f"{tenant}/{event_id}/{hashlib.sha256(body).hexdigest()[:16]}"
+
+
+def pack(what: str, message: Envelope, subject: str, tenant: str) -> Parcel:
+    """A contract's message, addressed to the tenant. `subject`: bare."""
+    body = message.model_dump_json(by_alias=True, exclude_none=True).encode()
+    message_id = build_message_id(tenant, message.event_id, body)
+    return Parcel(what, subject_for(subject, tenant), message.event_id, body, message_id)
 
 
 async def send(connection: Connection, parcel: Parcel, patience_seconds: float) -> Published:
