@@ -16,9 +16,7 @@ from libs.common.embedding.serving import open_models
 from libs.common.gate_client import GateClient
 from libs.common.inbox import Inbox
 from libs.common.language_model.answers import ModelAnswers
-from libs.common.language_model.choose import open_language_model
-from libs.common.language_model.metered import MeteredModel
-from libs.common.language_model.spending import Spending
+from libs.common.language_model.metered import open_metered_model
 from libs.common.run import Program, Resources, Service
 from services.consolidator.forgetting.erasing import Erasing
 from services.consolidator.forgetting.handling import Forgetting
@@ -66,13 +64,8 @@ async def build(resources: Resources[ConsolidatorSettings]) -> Service:
 
 async def _open_merger(resources: Resources[ConsolidatorSettings]) -> ModelMerger | None:
     """None where no model is set."""
-    settings = resources.settings
-    model = await open_language_model(settings)
-    if model is None:
-        return None
-    hold_seconds = 2 * settings.llm_timeout_seconds
-    spending = Spending(resources.engine, settings.llm_spend_usd_per_day_max, hold_seconds=hold_seconds)
-    return ModelMerger(MeteredModel(model, spending), ModelAnswers(resources.engine), settings.llm_tokens_max)
+    model = await open_metered_model(resources.engine, resources.settings)
+    return model and ModelMerger(model, ModelAnswers(resources.engine), resources.settings.llm_tokens_max)
 
 
 def _consumptions(service: ConsolidatorService) -> tuple[Consumption[Any], ...]:

@@ -17,9 +17,7 @@ from libs.common.embedding.serving import open_models
 from libs.common.gate_client import GateClient
 from libs.common.inbox import Inbox, content_hash
 from libs.common.language_model.answers import ModelAnswers
-from libs.common.language_model.choose import open_language_model
-from libs.common.language_model.metered import MeteredModel
-from libs.common.language_model.spending import Spending
+from libs.common.language_model.metered import open_metered_model
 from libs.common.run import Program, Resources, Service
 from services.writer.digesting import Digesting
 from services.writer.drafting import Drafting
@@ -72,13 +70,8 @@ async def build(resources: Resources[WriterSettings]) -> Service:
 
 async def _open_distiller(resources: Resources[WriterSettings]) -> ModelDistiller | None:
     """None where no model is set."""
-    settings = resources.settings
-    model = await open_language_model(settings)
-    if model is None:
-        return None
-    hold_seconds = 2 * settings.llm_timeout_seconds
-    spending = Spending(resources.engine, settings.llm_spend_usd_per_day_max, hold_seconds=hold_seconds)
-    return ModelDistiller(MeteredModel(model, spending), ModelAnswers(resources.engine), settings.llm_tokens_max)
+    model = await open_metered_model(resources.engine, resources.settings)
+    return model and ModelDistiller(model, ModelAnswers(resources.engine), resources.settings.llm_tokens_max)
 
 
 def _put_answerer(putting: Putting) -> Answerer[PutEvidence, PutEvidenceReply]:

@@ -1,8 +1,21 @@
 """The model as services use it: every call is counted against its tenant."""
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from libs.common.errors import ModelRefused, ModelUnavailable
+from libs.common.language_model.choose import open_language_model
 from libs.common.language_model.port import Completion, LanguageModel, Question
 from libs.common.language_model.spending import Spending
+from libs.common.settings import CommonSettings
+
+
+async def open_metered_model(engine: AsyncEngine, settings: CommonSettings) -> "MeteredModel | None":
+    """None where no model is set. Raises SetupIncomplete with the remedy."""
+    model = await open_language_model(settings)
+    if model is None:
+        return None
+    hold_seconds = 2 * settings.llm_timeout_seconds
+    return MeteredModel(model, Spending(engine, settings.llm_spend_usd_per_day_max, hold_seconds=hold_seconds))
 
 
 class MeteredModel:

@@ -1,19 +1,15 @@
 """What the model answered, read: found in the text, checked, made storable, masked and cut."""
 
-import json
 import re
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 from lorebus.contracts.envelope import Text
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from libs.common.domain.masking import mask_text
 from libs.common.language_model.port import ANSWER_CHARS_MAX
+from libs.common.language_model.reading import find_objects
 from services.consolidator.rules import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX, Wording
-
-OBJECTS_MAX = 20
-"""So many opening braces are tried as the start of the answer."""
 
 _SENTENCE_END = re.compile(r"[.!?。！？](?=\s|$)")
 
@@ -53,25 +49,12 @@ def read_answer(text: str) -> list[Wording] | str:
     if len(text) > ANSWER_CHARS_MAX:
         return "it is far too long"
     faults = "it holds no JSON object"
-    for fields in _objects(text):
+    for fields in find_objects(text):
         try:
             return [_word(lesson) for lesson in MergeAnswer.model_validate(fields).lessons]
         except ValidationError as error:
             faults = _explain(error)
     return faults
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    decoder, position = json.JSONDecoder(), 0
-    for _ in range(OBJECTS_MAX):
-        if (position := text.find("{", position)) < 0:
-            return
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            position += 1
-        else:
-            yield cast("dict[str, Any]", value)
 
 
 def _explain(error: ValidationError) -> str:

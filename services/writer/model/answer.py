@@ -6,7 +6,7 @@ out of the model's metadata. Faults name fields and never repeat content.
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
@@ -25,6 +25,7 @@ from pydantic import (
 from libs.common.domain.masking import mask_json, mask_text
 from libs.common.domain.strings import map_strings
 from libs.common.language_model.port import ANSWER_CHARS_MAX
+from libs.common.language_model.reading import find_objects
 from services.writer.wording.account import HIGH, LOW, MEDIUM
 from services.writer.wording.lesson import RATIONALE_CHARS_MAX, SUMMARY_CHARS_MAX
 
@@ -34,9 +35,6 @@ KEY_CHARS_MAX = 100
 VALUE_CHARS_MAX = 500
 LIST_ITEMS_MAX = 20
 INTEGER_MAX = 2**53
-OBJECTS_MAX = 20
-"""So many opening braces are tried as the start of the answer."""
-
 RESERVED = frozenset(
     (
         # of every lesson
@@ -114,26 +112,12 @@ def read_answer(text: str) -> WordedLesson | Unreadable:
     if len(text) > ANSWER_CHARS_MAX:
         return Unreadable("it is far too long")
     faults = "it holds no JSON object"
-    for fields in _objects(text):
+    for fields in find_objects(text):
         try:
             return _word_lesson(LessonAnswer.model_validate(fields))
         except ValidationError as error:
             faults = _explain(error)
     return Unreadable(faults)
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    decoder = json.JSONDecoder()
-    position = 0
-    for _ in range(OBJECTS_MAX):
-        if (position := text.find("{", position)) < 0:
-            return
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            position += 1
-        else:
-            yield cast("dict[str, Any]", value)
 
 
 def _explain(error: ValidationError) -> str:
