@@ -11,7 +11,8 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-FILES_MAX = 8
+FILES_MAX = 16
+"""Those that were used last; a set takes two, beside some small ones that every start uses."""
 
 
 def recall_or_compile(content: bytes, compile_it: Callable[[], bytes]) -> bytes:
@@ -27,8 +28,11 @@ def recall_or_compile(content: bytes, compile_it: Callable[[], bytes]) -> bytes:
 def _read(file: Path) -> bytes | None:
     try:
         folder = file.parent.stat()
-        is_ours = folder.st_uid == os.getuid() and not folder.st_mode & 0o022
-        return file.read_bytes() if is_ours else None
+        if folder.st_uid != os.getuid() or folder.st_mode & 0o022:
+            return None
+        compiled = file.read_bytes()
+        file.touch()  # what is used is not the oldest
+        return compiled
     except OSError:
         return None
 

@@ -1,5 +1,7 @@
 """What was compiled before is taken again, and only from where nobody else writes."""
 
+import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -36,7 +38,14 @@ def test_where_nothing_can_be_kept_it_compiles_each_time(tmp_path: Path, monkeyp
     assert [recall_or_compile(b"patterns", lambda: b"database") for _ in range(2)] == [b"database"] * 2
 
 
-def test_only_the_newest_are_kept(folder: Path) -> None:
-    for number in range(FILES_MAX + 3):
-        recall_or_compile(b"%d" % number, lambda: b"database")
+def test_what_was_used_last_is_kept(folder: Path) -> None:
+    recall_or_compile(b"built in", lambda: b"first")
+    [first] = folder.iterdir()
+    os.utime(first, (0, 0))
+    assert recall_or_compile(b"built in", refuse) == b"first"
+    for number in range(FILES_MAX - 1):
+        recall_or_compile(b"%d" % number, lambda: b"another")
+        os.utime(folder / sha256(b"%d" % number).hexdigest(), (number + 1, number + 1))
+    recall_or_compile(b"one more", lambda: b"another")
     assert len(list(folder.iterdir())) == FILES_MAX
+    assert recall_or_compile(b"built in", refuse) == b"first"
