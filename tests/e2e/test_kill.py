@@ -26,6 +26,8 @@ from libs.common.schema import inbox, memory_items, outbox
 KILLS = 20
 RUNS = 120
 SEED = 20261130
+PATIENCE_SECONDS = 60.0
+"""Of the publisher: everything may have to start anew on a busy machine."""
 
 
 @pytest.fixture
@@ -90,7 +92,7 @@ async def running_machine(data: Path) -> AsyncGenerator[tuple[Machine, dict[str,
 async def publish_all(memory: Lorebus, done: list[Published]) -> None:
     for number in range(RUNS):
         log = f"Error: step {number} of {uuid4().hex} failed\nmake: *** [target-{number}] Error {number % 9 + 1}\n"
-        done.append(await memory.publish_run(ci_run(f"kill/r{number % 7}", log)))
+        done.append(await memory.publish_run(ci_run(f"kill/r{number % 7}", log), patience_seconds=PATIENCE_SECONDS))
 
 
 async def test_twenty_kills_at_random_moments_lose_and_double_nothing(data: Path) -> None:
