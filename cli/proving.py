@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from cli.searching import Needles, find_in_files, find_in_streams, find_in_tables
 from libs.common.bus.streams import STREAMS
+from libs.common.database import are_among, is_among
 from libs.common.domain.memory import event_of
 from libs.common.forgetting import preview_forgetting
 from libs.common.schema import bus_erasures, inbox, inbox_copies, memory_items, memory_sources, scopes
@@ -69,7 +70,8 @@ async def remember(engine: AsyncEngine, tenant: str, command: DeleteMemory) -> R
         plan = await preview_forgetting(connection, tenant, targets)
         columns = (scopes.c.kind, scopes.c.key, memory_items.c.summary, memory_items.c.rationale)
         query = sa.select(memory_items.c.id, *columns, memory_items.c.source_event_id)
-        query = query.join(scopes, scopes.c.id == memory_items.c.scope_id).where(memory_items.c.id.in_(plan.deleted))
+        query = query.join(scopes, scopes.c.id == memory_items.c.scope_id)
+        query = query.where(is_among(memory_items.c.id, plan.deleted))
         rows = (await connection.execute(query)).all()
         events = [event_of(key) for key in {*find_events(command), *(row.source_event_id for row in rows)}]
         return Remembered([Text(*row[:5]) for row in rows], await _find_places(connection, tenant, events))
@@ -80,7 +82,7 @@ async def _find_places(
 ) -> list[tuple[str, int]]:
     places: list[tuple[str, int]] = []
     for table in (inbox, inbox_copies):
-        is_theirs = sa.tuple_(table.c.schema_name, table.c.event_id).in_(events)
+        is_theirs = are_among((table.c.schema_name, table.c.event_id), events)
         query = sa.select(table.c.stream, table.c.stream_sequence).where(table.c.tenant == tenant, is_theirs)
         held = await connection.execute(query.where(table.c.stream_sequence > 0))
         places += [(row.stream, row.stream_sequence) for row in held]
@@ -104,7 +106,7 @@ class Proving:
 
     async def _probe_erasures(self) -> Probe:
         """Waits until the bus is cleared: it is told behind the delete."""
-        mine = sa.tuple_(bus_erasures.c.stream, bus_erasures.c.stream_sequence).in_(self._remembered.places)
+        mine = are_among((bus_erasures.c.stream, bus_erasures.c.stream_sequence), self._remembered.places)
         query = sa.select(bus_erasures.c.stream, bus_erasures.c.stream_sequence).where(mine)
         rows: Sequence[Any] = ()
         for _ in range(int(ERASED_SECONDS_MAX / 0.2)):
@@ -117,9 +119,9 @@ class Proving:
 
     async def _probe_lineage(self) -> Probe:
         ids = [text.id for text in self._remembered.texts]
-        merged = sa.or_(memory_sources.c.merged_id.in_(ids), memory_sources.c.source_id.in_(ids))
+        merged = sa.or_(is_among(memory_sources.c.merged_id, ids), is_among(memory_sources.c.source_id, ids))
         queries = {
-            "memories": sa.select(sa.func.count()).where(memory_items.c.id.in_(ids)),
+            "memories": sa.select(sa.func.count()).where(is_among(memory_items.c.id, ids)),
             "merged from them": sa.select(sa.func.count()).select_from(memory_sources).where(merged),
         }
         async with self._engine.connect() as connection:

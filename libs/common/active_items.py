@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from libs.common.database import is_among
 from libs.common.schema import memory_items, memory_terms, memory_vectors, scope_terms, scopes
 
 
@@ -17,11 +18,11 @@ async def activate(connection: AsyncConnection, scope_id: int, ids: Sequence[UUI
     """Makes inactive items of the scope recallable."""
     await _flip(connection, scope_id, ids, is_active=True)
     words = sa.select(sa.literal(scope_id), sa.func.unnest(memory_items.c.terms), memory_items.c.id)
-    source = words.where(memory_items.c.id.in_(ids))
+    source = words.where(is_among(memory_items.c.id, ids))
     await connection.execute(insert(memory_terms).from_select(["scope_id", "term", "item_id"], source))
     counted = (
         sa.select(memory_terms.c.scope_id, memory_terms.c.term, sa.func.count())
-        .where(memory_terms.c.item_id.in_(ids))
+        .where(is_among(memory_terms.c.item_id, ids))
         .group_by(memory_terms.c.scope_id, memory_terms.c.term)
     )
     new = insert(scope_terms).from_select(["scope_id", "term", "documents"], counted)
@@ -34,7 +35,8 @@ async def activate(connection: AsyncConnection, scope_id: int, ids: Sequence[UUI
 async def deactivate(connection: AsyncConnection, scope_id: int, ids: Sequence[UUID]) -> None:
     """Takes active items of the scope out of recall; their rows and vectors stay."""
     await _flip(connection, scope_id, ids, is_active=False)
-    gone = sa.delete(memory_terms).where(memory_terms.c.item_id.in_(ids)).returning(memory_terms.c.term).cte("gone")
+    theirs = sa.delete(memory_terms).where(is_among(memory_terms.c.item_id, ids))
+    gone = theirs.returning(memory_terms.c.term).cte("gone")
     counted = sa.select(gone.c.term, sa.func.count().label("documents")).group_by(gone.c.term).subquery()
     fewer = {"documents": scope_terms.c.documents - counted.c.documents}
     await connection.execute(
@@ -46,7 +48,7 @@ async def deactivate(connection: AsyncConnection, scope_id: int, ids: Sequence[U
 
 async def _flip(connection: AsyncConnection, scope_id: int, ids: Sequence[UUID], *, is_active: bool) -> None:
     await connection.execute(
-        sa.update(memory_vectors).where(memory_vectors.c.item_id.in_(ids)).values(active=is_active)
+        sa.update(memory_vectors).where(is_among(memory_vectors.c.item_id, ids)).values(active=is_active)
     )
     change = len(ids) if is_active else -len(ids)
     await connection.execute(

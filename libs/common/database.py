@@ -4,8 +4,9 @@ pgvector's documented SQLAlchemy type sends vectors as text, at 13 times the CPU
 carries numpy arrays, and the `HalfVector` column type leaves them alone.
 """
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import asyncpg
 import sqlalchemy as sa
@@ -145,6 +146,17 @@ def check_version(version: str | None) -> None:
             f"This Postgres has pgvector {version}; Lorebus needs 0.8 or newer. Upgrade the package on the"
             " server, run `ALTER EXTENSION vector UPDATE` in the database, then `lorebus migrate` again."
         )
+
+
+def is_among(column: sa.ColumnElement[Any], values: Iterable[Any]) -> sa.ColumnElement[bool]:
+    """As one array: a statement takes 32,767 values at most, and a person may have said more."""
+    return column == sa.any_(sa.literal(list(values), sa.ARRAY(column.type)))
+
+
+def are_among(columns: Sequence[sa.ColumnElement[Any]], rows: Collection[Sequence[Any]]) -> sa.ColumnElement[bool]:
+    """`is_among` for several columns together."""
+    arrays = [sa.literal([row[n] for row in rows], sa.ARRAY(column.type)) for n, column in enumerate(columns)]
+    return sa.tuple_(*columns).in_(sa.select(*map(sa.func.unnest, arrays)))
 
 
 async def lock_scope(connection: AsyncConnection, scope_id: int) -> None:

@@ -14,6 +14,7 @@ from lorebus.contracts.subjects import RUN_FINISHED
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from libs.common.database import are_among
 from libs.common.domain.memory import event_of
 from libs.common.inbox import Receipt
 from libs.common.schema import (
@@ -88,7 +89,7 @@ async def request_late_erasures(connection: AsyncConnection) -> None:
 def _are(
     table: sa.Table, tenant: str, events: Sequence[tuple[str, str]]
 ) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    return table.c.tenant == tenant, sa.tuple_(table.c.schema_name, table.c.event_id).in_(events)
+    return table.c.tenant == tenant, are_among((table.c.schema_name, table.c.event_id), events)
 
 
 async def _request_erasure(connection: AsyncConnection, places: sa.Select[tuple[object, ...]]) -> None:

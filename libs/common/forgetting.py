@@ -18,7 +18,7 @@ from lorebus.contracts.facts.writer import LessonSkipped
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from libs.common.active_items import activate, deactivate
-from libs.common.database import lock_scope
+from libs.common.database import is_among, lock_scope
 from libs.common.domain.lineage import Forgetting, Item, Lineage, plan_forgetting
 from libs.common.errors import StoreUnavailable
 from libs.common.event_copies import StoppedEvent, delete_copies
@@ -104,7 +104,7 @@ async def forget_items(connection: AsyncConnection, tenant: str, targets: Target
 
 def _linked(tenant: str, targets: Sequence[UUID]) -> sa.CTE:
     """The tenant's targets, and every memory that merges link to them, whichever way."""
-    own = sa.select(memory_items.c.id).where(memory_items.c.tenant == tenant, _among(memory_items.c.id, targets))
+    own = sa.select(memory_items.c.id).where(memory_items.c.tenant == tenant, is_among(memory_items.c.id, targets))
     linked = own.cte("linked", recursive=True)
     merged, source = memory_sources.c.merged_id, memory_sources.c.source_id
     other = sa.select(sa.case((merged == linked.c.id, source), else_=merged))
@@ -152,13 +152,13 @@ async def _rearrange(connection: AsyncConnection, rows: Mapping[UUID, _Row], pla
         await deactivate(connection, scope_id, ids)
     await _clear(connection, plan.unsuperseded, superseded_at=None, superseded_by_id=None)
     await _clear(connection, plan.unconsolidated, consolidated_at=None)
-    await connection.execute(sa.delete(memory_items).where(_among(memory_items.c.id, plan.deleted)))
+    await connection.execute(sa.delete(memory_items).where(is_among(memory_items.c.id, plan.deleted)))
     for scope_id, ids in _by_scope(rows, plan.reactivated):
         await activate(connection, scope_id, ids)
 
 
 async def _clear(connection: AsyncConnection, ids: Sequence[UUID], **columns: None) -> None:
-    await connection.execute(sa.update(memory_items).where(_among(memory_items.c.id, ids)).values(columns))
+    await connection.execute(sa.update(memory_items).where(is_among(memory_items.c.id, ids)).values(columns))
 
 
 def _by_scope(rows: Mapping[UUID, _Row], ids: Iterable[UUID]) -> Iterator[tuple[int, list[UUID]]]:
@@ -169,24 +169,19 @@ def _by_scope(rows: Mapping[UUID, _Row], ids: Iterable[UUID]) -> Iterator[tuple[
             yield scope_id, found[start : start + IDS_AT_ONCE_MAX]
 
 
-def _among(column: sa.Column[UUID], ids: Sequence[UUID]) -> sa.ColumnElement[bool]:
-    """As one array: a statement takes 32,767 values at most, and a person may have said more."""
-    return column == sa.any_(sa.literal(list(ids), sa.ARRAY(sa.UUID)))
-
-
 async def _delete_words(connection: AsyncConnection, gone: Sequence[_Row]) -> None:
     """Words that no active memory has any more would tell what the deleted ones said."""
     for scope_id, rows in groupby(sorted(gone, key=lambda row: row.scope_id), key=lambda row: row.scope_id):
         words = sorted({term for row in rows for term in row.terms})
         unused = sa.delete(scope_terms).where(scope_terms.c.scope_id == scope_id, scope_terms.c.documents == 0)
-        await connection.execute(unused.where(scope_terms.c.term == sa.any_(sa.literal(words, sa.ARRAY(sa.Text)))))
+        await connection.execute(unused.where(is_among(scope_terms.c.term, words)))
 
 
 async def _delete_verdicts(connection: AsyncConnection, tenant: str, hashes: Collection[str]) -> None:
     """Which texts were cleared, unless another memory says the same."""
     verdicts, items = gate_verdicts.c, memory_items.c
     is_used = sa.exists().where(items.tenant == verdicts.tenant, items.text_sha256 == verdicts.text_sha256)
-    is_forgotten = verdicts.text_sha256 == sa.any_(sa.literal(sorted(hashes), sa.ARRAY(sa.Text)))
+    is_forgotten = is_among(verdicts.text_sha256, sorted(hashes))
     unused = sa.delete(gate_verdicts).where(verdicts.tenant == tenant, is_forgotten, ~is_used)
     await connection.execute(unused)
 
