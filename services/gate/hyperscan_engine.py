@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import hyperscan as library
 
+from services.gate.alphabet import write_expression, write_text
 from services.gate.compiled import recall_or_compile
 from services.gate.loosening import loosen
 from services.gate.patterns import Pattern, compile_pattern
@@ -24,7 +25,7 @@ from services.gate.patterns import Pattern, compile_pattern
 hyperscan = cast(Any, library)  # which may be missing where types are checked
 
 # ALLOWEMPTY is for the sentinel; a match is told once and without its start, for RE2 looks again anyway.
-_COMMON_FLAGS = hyperscan.HS_FLAG_UTF8 | hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY
+_COMMON_FLAGS = hyperscan.HS_FLAG_SINGLEMATCH | hyperscan.HS_FLAG_ALLOWEMPTY
 _FLAGS = {"i": hyperscan.HS_FLAG_CASELESS, "m": hyperscan.HS_FLAG_MULTILINE, "s": hyperscan.HS_FLAG_DOTALL, "u": 0}
 
 _FAULTY_RELEASES = ("5.4.11", "5.4.12")
@@ -92,7 +93,7 @@ def _open_database(patterns: tuple[Pattern, ...]) -> "_Database":
 class _Database:
     def __init__(self, patterns: Sequence[Pattern]) -> None:
         self._sentinel = len(patterns)
-        # RE2 takes a few forms that Hyperscan does not; such an expression is always a candidate.
+        # RE2 takes a few forms that Hyperscan or bytes do not; such an expression is always a candidate.
         self._database, unread = _build(patterns)
         # Every scan needs a scratch space of its own; those of finished scans are used again.
         self._scratches: deque[Any] = deque()
@@ -100,10 +101,13 @@ class _Database:
         self._unread = frozenset(unread) | frozenset(self._find_missed(patterns))
 
     def find_candidates(self, text: bytes) -> Sequence[int] | None:
+        written = write_text(text)
+        if written is None:
+            return range(self._sentinel)
         found: list[int] = []
         scratch = self._take_scratch()
         try:
-            self._database.scan(text, _note, context=found, scratch=scratch)
+            self._database.scan(written, _note, context=found, scratch=scratch)
         except hyperscan.error:
             return None
         self._scratches.append(scratch)
@@ -131,7 +135,7 @@ class _Database:
 @cache
 def is_trustworthy() -> bool:
     """Whether this is no release with known faults, and finds what those miss."""
-    release = str(_compile(_choose([], [])).info())
+    release = str(_compile(_choose([])).info())
     return not any(faulty in release for faulty in _FAULTY_RELEASES) and all(
         _finds(expressions, text) for expressions, text in _PROBES
     )
@@ -148,16 +152,17 @@ def _note(number: int, _start: int, _end: int, _flags: int, found: object) -> No
 
 def _build(patterns: Sequence[Pattern]) -> tuple[Any, tuple[int, ...]]:
     """The database, and the numbers of those expressions that are not in it."""
-    everything = range(len(patterns))
+    chosen = _choose(patterns)
     try:
-        return _recall_or_compile(patterns, everything), ()
+        database = _recall_or_compile(chosen)
     except hyperscan.error:
-        readable = [number for number in everything if _is_readable(patterns[number])]
-        return _recall_or_compile(patterns, readable), tuple(sorted(set(everything) - set(readable)))
+        chosen = [entry for entry in chosen if _is_readable(entry)]
+        database = _recall_or_compile(chosen)
+    read = {number for number, _, _ in chosen}
+    return database, tuple(number for number in range(len(patterns)) if number not in read)
 
 
-def _recall_or_compile(patterns: Sequence[Pattern], numbers: Sequence[int]) -> Any:
-    chosen = _choose(patterns, numbers)
+def _recall_or_compile(chosen: "_Chosen") -> Any:
     content = repr((hyperscan.__version__, platform.processor(), chosen)).encode()
     kept = recall_or_compile(content, lambda: hyperscan.dumpb(_compile(chosen)))
     try:
@@ -166,27 +171,29 @@ def _recall_or_compile(patterns: Sequence[Pattern], numbers: Sequence[int]) -> A
         return _compile(chosen)
 
 
-def _is_readable(pattern: Pattern) -> bool:
+def _is_readable(entry: "_Entry") -> bool:
     try:
-        _compile(_choose([pattern], [0]))
+        _compile([entry])
     except hyperscan.error:
         return False
     return True
 
 
-_Chosen = list[tuple[int, str, int]]
+_Entry = tuple[int, bytes, int]
+_Chosen = list[_Entry]
 
 
-def _choose(patterns: Sequence[Pattern], numbers: Sequence[int]) -> _Chosen:
+def _choose(patterns: Sequence[Pattern]) -> _Chosen:
     """Number, expression and flags; a sentinel numbered after all patterns stands behind them."""
-    chosen = [(number, _render(patterns[number]), _flags_of(patterns[number])) for number in numbers]
-    return [*chosen, (len(patterns), r"\z", _COMMON_FLAGS)]
+    written = [(number, _write(pattern), _flags_of(pattern)) for number, pattern in enumerate(patterns)]
+    chosen = [(number, source, flags) for number, source, flags in written if source is not None]
+    return [*chosen, (len(patterns), rb"\z", _COMMON_FLAGS)]
 
 
 def _compile(chosen: _Chosen) -> Any:
     database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
     database.compile(
-        expressions=[source.encode() for _, source, _ in chosen],
+        expressions=[source for _, source, _ in chosen],
         ids=[number for number, _, _ in chosen],
         flags=[flags for _, _, flags in chosen],
         elements=len(chosen),
@@ -201,6 +208,6 @@ def _flags_of(pattern: Pattern) -> int:
     return flags
 
 
-def _render(pattern: Pattern) -> str:
+def _write(pattern: Pattern) -> bytes | None:
     # Expressions are handed over as C strings, which end at a NUL.
-    return loosen(pattern.source.replace("\0", r"\x00"))
+    return write_expression(loosen(pattern.source.replace("\0", r"\x00")))
