@@ -24,7 +24,7 @@ from services.gate.rules import name_set
 from services.gate.scan import Scanner
 from services.gate.settings import GateSettings
 from services.gate.store import GateStore
-from services.gate.trial import Fault, find_faults, part_usable
+from services.gate.trial import Fault, part_usable, try_patterns
 
 _log = structlog.get_logger("gate")
 
@@ -152,8 +152,8 @@ class PatternKeeper:
 def _make(patterns: Sequence[Pattern], budget_ms: float, quarantine: Quarantine) -> _Made:
     """Compiles and tries a set. For a thread: it takes a second and more."""
     usable, skipped = part_usable(patterns)
-    faults = find_faults(usable)
-    scanner = None if faults else Scanner(usable, budget_seconds=budget_ms / 1000, quarantine=quarantine)
+    tried, faults = try_patterns(usable)
+    scanner = tried.timed(budget_ms / 1000, quarantine) if tried and not faults else None
     labels = {pattern.key: pattern.label for pattern in usable}
     return _Made(name_set(usable), labels, skipped, faults, scanner)
 

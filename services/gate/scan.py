@@ -8,6 +8,7 @@ both engines are linear, and whoever calls from a thread gives up waiting.
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from copy import copy
 from dataclasses import dataclass, field
 
 from services.gate.engine import Engine, Re2Engine, build_engine, has_fast_engine
@@ -109,6 +110,7 @@ class Scanner:
     ) -> None:
         self._compiled = tuple(_Compiled(pattern, compile_pattern(pattern)) for pattern in patterns)
         self._keys = frozenset(pattern.key for pattern in patterns)
+        self._severities = {pattern.label: pattern.severity for pattern in patterns}
         self._all = self._build(_NOTHING_HELD, Re2Engine)
         self._some: _Selection | None = None
         self._budget_seconds = budget_seconds
@@ -116,6 +118,13 @@ class Scanner:
         self._cpu_clock = cpu_clock
         # Starts its thread with the first work.
         self._builder = builder or ThreadPoolExecutor(max_workers=1, thread_name_prefix="gate-engine")
+
+    def timed(self, budget_seconds: float, quarantine: Quarantine) -> "Scanner":
+        """One with the same compiled patterns, which cost a fifth of a second, on the thread's own clock."""
+        scanner = copy(self)
+        scanner._budget_seconds, scanner._quarantine = budget_seconds, quarantine
+        scanner._cpu_clock = time.thread_time
+        return scanner
 
     def prepare(self) -> None:
         """Takes seconds of the calling thread, and lets others run meanwhile. Without a faster engine RE2's stays."""
@@ -145,8 +154,7 @@ class Scanner:
     def _labels(self, found: "_Findings", severity: Severity) -> tuple[str, ...]:
         if not found.matched:
             return ()
-        patterns = [entry.pattern for entry in self._compiled]
-        return tuple(p.label for p in patterns if p.label in found.matched and p.severity == severity)
+        return tuple(label for label, its in self._severities.items() if its == severity and label in found.matched)
 
     def _scan_view(
         self, view: str, now: float, watch: "_Stopwatch", found: "_Findings", *, is_written: bool = False

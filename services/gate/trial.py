@@ -60,12 +60,17 @@ def part_usable(patterns: Sequence[Pattern]) -> tuple[list[Pattern], list[Fault]
 
 def find_faults(patterns: Sequence[Pattern]) -> list[Fault]:
     """Everything that keeps this set from going live. Compiles and scans: tens of milliseconds and more."""
+    return try_patterns(patterns)[1]
+
+
+def try_patterns(patterns: Sequence[Pattern]) -> tuple[Scanner | None, list[Fault]]:
+    """The scanner that went through the trial, untimed, and the faults. None when there could be none."""
     faults = [Fault(reason, pattern.label) for pattern in patterns for reason in check_examples(pattern)]
     try:
         scanner = build_untimed_scanner(part_usable(patterns)[0])
     except PatternRejected as rejected:
-        return [*faults, Fault(str(rejected))]
-    return [*faults, *_hold_against_smoke(scanner, load_smoke())]
+        return None, [*faults, Fault(str(rejected))]
+    return scanner, [*faults, *_hold_against_smoke(scanner, load_smoke())]
 
 
 def build_untimed_scanner(patterns: Sequence[Pattern]) -> Scanner:

@@ -100,6 +100,15 @@ def test_the_configured_budget_is_the_limit_for_any_text() -> None:
     assert not strict.scan("green " * 4_000, now=0.0).complete
 
 
+def test_a_scanner_that_was_tried_untimed_goes_on_under_a_budget_and_a_quarantine() -> None:
+    held = Quarantine()
+    tried = Scanner(PATTERNS, cpu_clock=clock_of(0.0))
+    assert tried.scan("green", now=0.0) == Scan()
+    assert not tried.timed(0.0, held).scan("green", now=0.0).complete
+    held.add(RED.key, now=0.0)
+    assert tried.timed(1.0, held).scan("red", now=1.0) == Scan(complete=False)
+
+
 def test_a_scan_that_leaves_out_a_quarantined_pattern_is_incomplete() -> None:
     held = Quarantine()
     held.add(RED.key, now=0.0)
