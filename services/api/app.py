@@ -4,14 +4,17 @@ from lorebus.connection import Connection, ConnectionOptions
 from pydantic import SecretStr
 
 from libs.common.bus.relay import Relay
+from libs.common.database import create_pool
 from libs.common.errors import SetupIncomplete
 from libs.common.run import Program, Resources, Service
 from services.api.agent_memory.access import Access
 from services.api.backend import Backend
 from services.api.edge.admission import Credentials
+from services.api.exporting import Exporting
+from services.api.records import Records
 from services.api.rules import missing_credentials
 from services.api.service import MemoryService
-from services.api.serving import Serving
+from services.api.serving import Serving, listen
 from services.api.settings import ApiSettings
 from services.api.store import ApiStore
 from services.api.sweeping import Sweeping
@@ -22,16 +25,24 @@ from services.api.web import build_app
 async def build(resources: Resources[ApiSettings]) -> Service:
     settings = resources.settings
     credentials = open_credentials(settings)
+    listening = listen(settings.api_host, settings.api_port)
     store = ApiStore(resources.engine)
+    pool = await create_pool(
+        settings.database_url,
+        "api",
+        connections_max=settings.database_connections_max,
+        timeout_seconds=settings.database_timeout_seconds,
+    )
+    records = Records(pool)
     relay = Relay(resources.engine, resources.client)
     connection = Connection(ConnectionOptions(settings.nats_url, "lorebus-api-questions"))
     backend = Backend(
         connection, store, save_seconds=settings.api_save_seconds_max, recall_seconds=settings.api_recall_seconds_max
     )
-    access = Access(store, settings.api_project_default)
-    app = build_app(MemoryService(store, backend, relay), access, credentials, settings)
-    serving = Serving(app, settings.api_host, settings.api_port)
-    serving.open()
+    access = Access(store, records, settings.api_project_default)
+    memory = MemoryService(store, records, backend, relay)
+    app = build_app(memory, Exporting(store, records), access, credentials, settings)
+    serving = Serving(app, listening)
     connection.open()
     sweeping = Sweeping(
         store, relay, idle_seconds=settings.api_session_idle_seconds, every_seconds=settings.api_sweep_seconds
@@ -40,7 +51,7 @@ async def build(resources: Resources[ApiSettings]) -> Service:
         name="api",
         tasks=[serving.run, relay.run, sweeping.run],
         stopping=[serving.stop],
-        closing=[connection.close],
+        closing=[connection.close, pool.close],
     )
 
 

@@ -4,6 +4,7 @@ Both surfaces speak to this; what they accept and how they word an answer is the
 bus to the service that owns it; sessions are this one's own.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,7 @@ from libs.common.bus.relay import Relay
 from libs.common.errors import StoreUnavailable
 from services.api.backend import Backend, BackendUnavailable
 from services.api.context import Context, build_context
+from services.api.records import Records
 from services.api.rules import Record, Session
 from services.api.store import ApiStore
 
@@ -61,8 +63,9 @@ class Question:
 class MemoryService:
     """save → memory.save → id · search, context → recall.request → texts by id · forget → memory.delete"""
 
-    def __init__(self, store: ApiStore, backend: Backend, relay: Relay) -> None:
+    def __init__(self, store: ApiStore, records: Records, backend: Backend, relay: Relay) -> None:
         self._store = store
+        self._records = records
         self._backend = backend
         self._relay = relay
 
@@ -96,7 +99,7 @@ class MemoryService:
             raise BackendUnavailable(f"the entry could not be stored now ({reply.error})")
         if reply.id is None:
             raise EntryRefused(str(reply.error), _explain(reply.error), reply.patterns)
-        found = await self._store.find_records(tenant, [UUID(reply.id)])
+        found = await self._records.find(tenant, [UUID(reply.id)])
         if reply.id not in found:
             raise EntryRefused("forgotten", _explain("forgotten"), [])
         return found[reply.id]
@@ -112,7 +115,7 @@ class MemoryService:
 
     async def forget(self, tenant: str, ids: Sequence[UUID], actor: str, project: str | None = None) -> int:
         """How many entries there were: of any project, or of this one alone. Raises BackendUnavailable."""
-        found = await self._store.find_records(tenant, ids)
+        found = await self._records.find(tenant, ids)
         chosen = [UUID(id_) for id_, record in found.items() if project in (None, record.project)]
         if chosen:
             await self._backend.delete(tenant, chosen, actor)
@@ -129,9 +132,7 @@ class MemoryService:
         return count
 
     async def _find(self, tenant: str, question: Question, *, similarity_min: float | None = None) -> list[Record]:
-        if question.session_id is not None:
-            await self._store.use_session(tenant, question.session_id)
-        reply = await self._backend.recall(
+        asking = self._backend.recall(
             tenant,
             {
                 "repository": None,
@@ -143,9 +144,14 @@ class MemoryService:
                 "similarity_min": similarity_min,
             },
         )
+        reply, _ = await asyncio.gather(asking, self._note_use(tenant, question.session_id))
         scores = {item.id: min(1.0, max(0.0, item.similarity or 0.0)) for item in reply.items}
-        records = await self._store.find_records(tenant, [UUID(id_) for id_ in scores])
+        records = await self._records.find(tenant, [UUID(id_) for id_ in scores])
         return [replace(records[id_], score=score) for id_, score in scores.items() if id_ in records]
+
+    async def _note_use(self, tenant: str, session_id: str | None) -> None:
+        if session_id is not None:
+            await self._records.use_session(tenant, session_id)
 
 
 def _build_entry(new: NewEntry) -> WriteEntry:

@@ -16,6 +16,23 @@ WAITING_MAX = 512
 """Connections that the system holds for us."""
 
 
+def listen(host: str, port: int) -> socket.socket:
+    """Connections wait from now on. Raises SetupIncomplete when the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends at once only on sockets that name their protocol; otherwise answers wait 40 ms for an ack.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((host, port))
+    except OSError as error:
+        listening.close()
+        raise SetupIncomplete(
+            f"the API cannot listen at {host}:{port} ({error.strerror}): set LOREBUS_API_HOST and LOREBUS_API_PORT"
+        ) from error
+    listening.listen(WAITING_MAX)
+    return listening
+
+
 class _Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -23,12 +40,10 @@ class _Server(uvicorn.Server):
 
 
 class Serving:
-    """Listens from `open` on; requests are answered while `run` runs; `stop` finishes those in work."""
+    """Requests are answered while `run` runs; `stop` finishes those in work."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int) -> None:
-        self._host = host
-        self._port = port
-        self._socket: socket.socket | None = None
+    def __init__(self, app: ASGIApp, listening: socket.socket) -> None:
+        self._socket = listening
         self._server = _Server(
             uvicorn.Config(
                 app,
@@ -42,26 +57,9 @@ class Serving:
         )
         self._ended = asyncio.Event()
 
-    def open(self) -> None:
-        """Raises SetupIncomplete when the port is taken."""
-        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
-        # asyncio sends at once only on sockets that name their protocol; otherwise answers wait 40 ms for an ack.
-        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind((self._host, self._port))
-        except OSError as error:
-            listening.close()
-            raise SetupIncomplete(
-                f"the API cannot listen at {self._host}:{self._port} ({error.strerror}): set LOREBUS_API_HOST and"
-                " LOREBUS_API_PORT"
-            ) from error
-        listening.listen(WAITING_MAX)
-        self._socket = listening
-
     async def run(self) -> None:
         try:
-            await self._server.serve([self._socket] if self._socket else None)
+            await self._server.serve([self._socket])
         finally:
             self._ended.set()
 

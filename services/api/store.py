@@ -1,4 +1,4 @@
-"""The service's statements: sessions, works, and entries as they stand in the memory tables."""
+"""The service's statements about sessions, works and which entries there are; `records` reads the entries."""
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -14,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from libs.common.database import outages_as_store_unavailable
 from libs.common.outbox import insert_events
-from libs.common.schema import entries, memory_items, scopes, sessions, works
-from services.api.rules import Record, Session
+from libs.common.schema import entries, sessions, works
+from services.api.rules import Session
 
 SWEPT_MAX = 200
 """Sessions closed in one transaction."""
@@ -62,12 +62,6 @@ class ApiStore:
         async with self._reading() as connection:
             return [Session(**row) for row in (await connection.execute(newest)).mappings()]
 
-    async def use_session(self, tenant: str, session_id: str) -> None:
-        """Something happened in it, so it is not idle."""
-        used = sa.update(sessions).filter_by(tenant=tenant, id=session_id).where(sessions.c.ended_at.is_(None))
-        async with self._writing() as connection:
-            await connection.execute(used.values(used_at=sa.func.now()))
-
     async def close_session(self, tenant: str, session_id: str) -> bool:
         """Whether it was open until now."""
         this = sa.and_(sessions.c.tenant == tenant, sessions.c.id == session_id, sessions.c.ended_at.is_(None))
@@ -87,31 +81,23 @@ class ApiStore:
         async with self._writing() as connection:
             return await _end(connection, these, "idle")
 
-    async def find_records(self, tenant: str, ids: Sequence[UUID]) -> dict[str, Record]:
-        """Entries by id; those that are not there are left out."""
-        query = (
-            sa.select(
-                sa.cast(memory_items.c.id, sa.Text).label("id"),
-                memory_items.c.summary.label("content"),
-                entries.c.tags,
-                memory_items.c.metadata,
-                entries.c.session_id,
-                scopes.c.key.label("project"),
-                memory_items.c.created_at,
-                memory_items.c.held_at.is_not(None).label("held"),
-            )
-            .join(entries, entries.c.item_id == memory_items.c.id)
-            .join(scopes, scopes.c.id == memory_items.c.scope_id)
-            .where(memory_items.c.tenant == tenant, memory_items.c.id == _any_of(ids))
-        )
-        async with self._reading() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return {row["id"]: Record(**row) for row in rows}
-
     async def find_session_entries(self, tenant: str, session_id: str) -> list[UUID]:
         async with self._reading() as connection:
             query = sa.select(entries.c.item_id).filter_by(tenant=tenant, session_id=session_id)
             return list((await connection.execute(query)).scalars())
+
+    async def find_entries_after(self, tenant: str, after: UUID, limit: int) -> list[UUID]:
+        """By id."""
+        query = sa.select(entries.c.item_id).filter_by(tenant=tenant).where(entries.c.item_id > after)
+        async with self._reading() as connection:
+            return list((await connection.execute(query.order_by(entries.c.item_id).limit(limit))).scalars())
+
+    async def find_sessions_after(self, tenant: str, after: str, limit: int) -> list[Session]:
+        """By id."""
+        query = sa.select(*_SESSION).filter_by(tenant=tenant).where(sessions.c.id > after)
+        async with self._reading() as connection:
+            rows = await connection.execute(query.order_by(sessions.c.id).limit(limit))
+            return [Session(**row) for row in rows.mappings()]
 
     async def count_entries(self, ids: Sequence[UUID]) -> int:
         """How many of them are still there."""

@@ -14,6 +14,7 @@ from services.api.edge.admission import Admission, Credentials
 from services.api.edge.bodies import Bodies
 from services.api.edge.request_ids import RequestIds
 from services.api.errors import add_error_handlers
+from services.api.exporting import Exporting
 from services.api.rates import Rates
 from services.api.service import MemoryService
 from services.api.settings import ApiSettings
@@ -21,12 +22,14 @@ from services.api.settings import ApiSettings
 _VALIDATION_ERROR = "#/components/schemas/HTTPValidationError"
 
 
-def build_app(memory: MemoryService, access: Access, credentials: Credentials, settings: ApiSettings) -> FastAPI:
+def build_app(
+    memory: MemoryService, exporting: Exporting, access: Access, credentials: Credentials, settings: ApiSettings
+) -> FastAPI:
     app = FastAPI(title="Lorebus", version=health.VERSION, redoc_url=None, redirect_slashes=False)
     app.include_router(health.build_router(memory))
     app.include_router(
         agentmemory.build_router(
-            memory, settings.api_project_default, deletes_beyond_project=settings.api_delete_beyond_project
+            memory, exporting, settings.api_project_default, deletes_beyond_project=settings.api_delete_beyond_project
         )
     )
     app.include_router(agent_memory.build_router(memory, access))

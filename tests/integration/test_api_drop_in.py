@@ -82,6 +82,16 @@ class TestSessions:
             answer = await api.drop_in("/session/end", {"project": "ever-works", "sessionId": id_})
             assert (answer.status_code, answer.json()) == (200, {"success": True})
 
+    async def test_names_that_no_database_holds_are_taken_and_mean_the_same_each_time(
+        self, api: Api, project: str
+    ) -> None:
+        odd = f"{project}-a\x00b"
+        opened = await start(api, project=odd, sessionId=odd)
+        saved = await remember(api, odd, "The harbour opens at six.", sessionId=odd, tags=["t\x00"])
+        found = await search(api, odd, "*", sessionId=odd, tags=["t\x00"])
+        assert [(entry["id"], entry["sessionId"]) for entry in found] == [(saved["id"], opened["id"])]
+        assert [session["id"] for session in await list_sessions(api, project=odd)] == [opened["id"]]
+
     async def test_concurrent_closes_end_it_once(self, api: Api, project: str) -> None:
         opened = await start(api, project=project)
         await asyncio.gather(*(api.drop_in("/session/end", {"sessionId": opened["id"]}) for _ in range(10)))
@@ -114,6 +124,10 @@ class TestRemember:
         assert (saved["success"], saved["held"]) == (True, False)
         fact = await api.installation.facts("entry_written", id=saved["id"])
         assert "Node" not in str(fact)
+
+    async def test_concepts_of_older_clients_are_read_as_tags(self, api: Api, project: str) -> None:
+        saved = await remember(api, project, "The crane needs oil.", concepts=["crane"], type="fact", files=["a.md"])
+        assert saved["tags"] == ["crane"]
 
     async def test_saved_under_one_idempotency_key_an_entry_counts_once(self, api: Api, project: str) -> None:
         body = {"project": project, "content": "Deploys happen on Tuesday."}
@@ -264,7 +278,9 @@ class TestForget:
         assert [entry["id"] for entry in await search(api, project, "what is the server called")] == [kept["id"]]
         assert "Hermes" not in (await context(api, project))["content"]
 
-    @pytest.mark.parametrize("id_", [str(uuid4()), "mem_123", "x" * 128], ids=["a uuid", "another form", "long"])
+    @pytest.mark.parametrize(
+        "id_", [str(uuid4()), "mem_123", "x" * 128, "a\x00b"], ids=["a uuid", "another form", "long", "not storable"]
+    )
     async def test_an_unknown_id_is_no_error(self, api: Api, id_: str) -> None:
         for body in ({"filter": {"id": id_}}, {"memoryId": id_}, {"sessionId": id_}):
             answer = await api.drop_in("/forget", body)
@@ -277,6 +293,11 @@ class TestForget:
     )
     async def test_naming_nothing_is_a_400(self, api: Api, body: object) -> None:
         answer = await api.drop_in("/forget", body)
+        assert (answer.status_code, set(answer.json())) == (400, {"error"})
+
+    @pytest.mark.parametrize("after", ["x", "sessions", str(uuid4()).upper() + "x"])
+    async def test_an_export_from_nowhere_is_a_400(self, api: Api, after: str) -> None:
+        answer = await api.drop_in("/export", method="GET", params={"after": after})
         assert (answer.status_code, set(answer.json())) == (400, {"error"})
 
     async def test_a_session_is_forgotten_with_all_of_its_own(self, api: Api, project: str) -> None:

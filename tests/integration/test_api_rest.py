@@ -165,6 +165,14 @@ class TestWorks:
         assert (await api.rest("ann", "POST", path, params=at_work, claims=viewer)).status_code == 403
         assert (await api.rest("ann", "POST", path, params=at_work, claims=editor)).status_code == 200
 
+    async def test_forgetting_an_entry_of_a_work_takes_the_higher_role_too(self, api: Api) -> None:
+        work = str(uuid4())
+        editor, viewer = ({"works": {work: role}} for role in ("editor", "viewer"))
+        saved = await api.rest("ann", "POST", "/save", {"workId": work, "content": "A note."}, claims=editor)
+        path, at_work = f"/entries/{saved.json()['record']['id']}", {"workId": work}
+        assert (await api.rest("ann", "DELETE", path, params=at_work, claims=viewer)).status_code == 403
+        assert (await api.rest("ann", "DELETE", path, params=at_work, claims=editor)).status_code == 200
+
     async def test_an_unknown_work_is_404_and_a_foreign_one_403(self, api: Api) -> None:
         work = str(uuid4())
         await api.rest("ann", "POST", "/sessions", {"workId": work}, claims={"works": {work: "owner"}})
@@ -253,6 +261,16 @@ class TestLimits:
     async def test_queries_have_the_same_rules(self, api: Api, query: dict[str, str], message: str) -> None:
         answer = await api.rest("ann", "GET", "/sessions", params=query)
         assert (answer.status_code, answer.json()["message"]) == (400, [message])
+
+    @pytest.mark.parametrize(("method", "path"), ROUTES[1:])
+    async def test_an_unknown_property_is_refused_by_name_on_every_route(
+        self, api: Api, method: str, path: str
+    ) -> None:
+        has_body = method == "POST" and not path.endswith("/close")
+        given: dict[str, Any] = {"body": {"owner": "me"}} if has_body else {"params": {"owner": "me"}}
+        answer = await api.rest("ann", method, path, **given)
+        assert answer.status_code == 400
+        assert "property owner should not exist" in answer.json()["message"]
 
     async def test_a_body_that_is_too_large_is_413(self, api: Api) -> None:
         for content in ({"content": "x" * 2_000_000}, None):

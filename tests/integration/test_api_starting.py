@@ -12,17 +12,22 @@ import jwt
 import pytest
 import sqlalchemy as sa
 from api_surface import JWT_SECRET, SECRET, Door, find_port, running_api
-from conftest import run_services
+from conftest import Installation, run_services
 from cryptography.hazmat.primitives.asymmetric import rsa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from libs.common.database import create_engine
 from libs.common.errors import SetupIncomplete
 from libs.common.run import running
+from libs.common.schema import gate_patterns
 from libs.common.settings import CommonSettings
 from services.api.app import PROGRAM as API
 from services.gate.app import PROGRAM as GATE
+from services.recall.app import PROGRAM as RECALL
 from services.writer.app import PROGRAM as WRITER
+
+HOSTS_WAIT_SECONDS = 10.0
+"""For a context (sessions spec 7)."""
 
 
 @pytest.fixture
@@ -122,6 +127,41 @@ class TestEdge:
         await engine.dispose()
 
 
+class TestGate:
+    async def test_an_entry_that_a_new_pattern_matches_is_in_no_search_and_no_context(
+        self, apart: CommonSettings, project: str
+    ) -> None:
+        port, question = find_port(), {"project": project, "query": "how is the crane called"}
+        async with run_services(apart, GATE, WRITER) as installation, running_api(apart, port) as api:
+            for content in ("The crane is called Hercules.", "The crane is called Atlas."):
+                body = {"project": project, "content": content}
+                assert (await api.call("POST", "/agentmemory/remember", body)).status_code == 201
+            pattern = {"label": "test.atlas", "source": "Atlas", "must_match": ["Atlas"], "must_not_match": ["x"]}
+            async with installation.engine.begin() as connection:
+                await connection.execute(sa.insert(gate_patterns).values(**pattern, is_built_in=False))
+        async with run_services(apart, GATE, RECALL), running_api(apart, port) as api:
+            for query in (question, {**question, "query": "*"}):
+                found = await api.call("POST", "/agentmemory/smart-search", query)
+                assert [entry["content"] for entry in found.json()["results"]] == ["The crane is called Hercules."]
+            context = await api.call("POST", "/agentmemory/context", question)
+            assert "Hercules" in context.text
+            assert "Atlas" not in context.text
+
+
+class TestForgetting:
+    async def test_an_operator_can_keep_deletions_within_the_named_project(
+        self, servers: CommonSettings, installation: Installation, monkeypatch: pytest.MonkeyPatch, project: str
+    ) -> None:
+        monkeypatch.setenv("LOREBUS_API_DELETE_BEYOND_PROJECT", "false")
+        async with running_api(servers, find_port()) as api:
+            saved = await api.call("POST", "/agentmemory/remember", {"project": project, "content": "A note."})
+            deleted: list[int] = []
+            for named in ("ever-works", project):
+                body = {"project": named, "filter": {"id": saved.json()["id"]}}
+                deleted.append((await api.call("POST", "/agentmemory/forget", body)).json()["deleted"])
+            assert deleted == [0, 1]
+
+
 class TestOutages:
     async def test_without_a_writer_a_save_is_told_in_time_and_stored_once_it_is_back(
         self, apart: CommonSettings, monkeypatch: pytest.MonkeyPatch, project: str
@@ -143,6 +183,21 @@ class TestOutages:
                     saved = await api.call("POST", "/api/agent-memory/save", body, headers=headers)
                 again = await api.call("POST", "/api/agent-memory/save", body, headers=headers)
             assert again.json() == saved.json()
+
+    async def test_though_the_entries_cannot_be_read_a_context_is_answered_in_time(
+        self, servers: CommonSettings, installation: Installation, project: str
+    ) -> None:
+        async with running_api(servers, find_port()) as api, asyncio.timeout(20):
+            body = {"project": project, "content": "Backups run at midnight."}
+            assert (await api.call("POST", "/agentmemory/remember", body)).status_code == 201
+            question = {"project": project, "query": "when do backups run"}
+            async with installation.engine.begin() as blocking:
+                await blocking.execute(sa.text("lock table entries in access exclusive mode"))
+                async with asyncio.timeout(HOSTS_WAIT_SECONDS):
+                    locked = await api.call("POST", "/agentmemory/context", question)
+            assert locked.status_code == 503
+            again = await api.call("POST", "/agentmemory/context", question)
+            assert "midnight" in again.json()["content"]
 
     async def test_without_a_database_health_is_503_and_never_ok(self, servers: CommonSettings) -> None:
         door = Door(servers.database_url)

@@ -19,6 +19,7 @@ from lorebus.sessions.run import AgentRun, RunDetails
 from lorebus.sessions.session import MemorySession
 
 from libs.common.settings import CommonSettings
+from services.api.exporting import PAGE_MAX
 
 api, project = FIXTURES
 
@@ -90,6 +91,18 @@ async def test_what_is_saved_in_one_project_can_be_forgotten_from_the_default_on
     saved = await provider.save(Observation(LESSON, project_id=project))
     await provider.forget(saved.id)
     assert (await provider.search(Search("*", project_id=project))).results == []
+
+
+async def test_everything_is_exported_page_by_page(api: Api, project: str) -> None:
+    provider = provider_of(api, project)
+    session = await provider.open_session()
+    saved = {(await provider.save(Observation(f"Note {number}."))).id for number in range(PAGE_MAX + 1)}
+    pages: Any = await provider.export_all()
+    memories = [memory for page in pages for memory in page["memories"]]
+    assert len({memory["id"] for memory in memories}) == len(memories)
+    assert {memory["id"] for memory in memories if memory["project"] == project} == saved
+    exported = [one["id"] for page in pages for one in page["sessions"] if one["project"] == project]
+    assert exported == [session.id]
 
 
 async def test_the_next_session_is_given_what_the_last_one_saved(api: Api, project: str) -> None:

@@ -4,13 +4,15 @@ from uuid import UUID
 
 from services.api.agent_memory.bodies import Place
 from services.api.errors import Refused
+from services.api.records import Records
 from services.api.rules import Caller, Record, Session, judge_work, may_change
 from services.api.store import ApiStore
 
 
 class Access:
-    def __init__(self, store: ApiStore, default_project: str) -> None:
+    def __init__(self, store: ApiStore, records: Records, default_project: str) -> None:
         self._store = store
+        self._records = records
         self._default_project = default_project
 
     async def find_project(self, caller: Caller, place: Place, *, to_edit: bool = False) -> str:
@@ -32,7 +34,7 @@ class Access:
             id_ = UUID(entry_id)
         except ValueError:
             raise _foreign("entry") from None
-        found = await self._store.find_records(caller.tenant, [id_])
+        found = await self._records.find(caller.tenant, [id_])
         _check_owner(caller, found.get(str(id_)), "entry")
         return id_
 

@@ -3,11 +3,12 @@
 import json
 from typing import Annotated, Any
 
-from lorebus.contracts.memory import ENTRY_CHARS_MAX, NAME_CHARS_MAX
+from lorebus.contracts.memory import ENTRY_CHARS_MAX
 from lorebus.contracts.objects import make_storable
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, StringConstraints
 
 from services.api.agent_memory.violations import METADATA_BYTES_MAX, OVERSIZE
+from services.api.names import Name
 
 QUERY_CHARS_MAX = 2_000
 PURPOSE_CHARS_MAX = 64
@@ -25,7 +26,6 @@ def _check_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 WorkId = Annotated[
     str, StringConstraints(pattern=r"^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$", to_lower=True)
 ]
-Name = Annotated[str, StringConstraints(max_length=NAME_CHARS_MAX)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_check_metadata)]
 Limit = Annotated[float, Field(ge=1, le=100, allow_inf_nan=False)]
 """A fraction counts as the whole number below it."""

@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query
-from lorebus.contracts.memory import NAME_CHARS_MAX
+from fastapi import APIRouter, Path, Query, Security
+from fastapi.security import HTTPBearer
 from lorebus.errors import InvalidMessage
 
 from libs.common.errors import StoreUnavailable
@@ -38,11 +38,12 @@ from services.api.agent_memory.replies import (
 from services.api.asking import AskedBy, IdempotencyKey, find_event_id
 from services.api.backend import BackendUnavailable
 from services.api.errors import Refused
+from services.api.names import Id
 from services.api.rules import stamp
 from services.api.service import EntryRefused, MemoryService, NewEntry, Question
 from services.api.surfaces import AGENT_MEMORY
 
-Id = Annotated[str, Path(min_length=1, max_length=NAME_CHARS_MAX)]
+InPath = Annotated[Id, Path()]
 AtPlace = Annotated[Place, Query()]
 LOREBUS = Provider(id="lorebus", name="Lorebus")
 REFUSALS: dict[int | str, dict[str, Any]] = {
@@ -51,9 +52,12 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     **{status: {"model": Failure} for status in (403, 404, 408, 413, 429, 500, 503)},
 }
 
+BEARER = Security(HTTPBearer(scheme_name="token", description="A token of the host (JWT).", auto_error=False))
+"""For the description: `edge.admission` has decided by then."""
+
 
 def build_router(memory: MemoryService, access: Access) -> APIRouter:
-    router = APIRouter(prefix=AGENT_MEMORY, tags=["agent-memory"], responses=REFUSALS)
+    router = APIRouter(prefix=AGENT_MEMORY, tags=["agent-memory"], responses=REFUSALS, dependencies=[BEARER])
     _add_availability(router, memory)
     _add_sessions(router, memory, access)
     _add_entries(router, memory, access)
@@ -82,7 +86,7 @@ def _add_sessions(router: APIRouter, memory: MemoryService, access: Access) -> N
         return Opened(session=render_session(session))
 
     @router.post("/sessions/{session_id}/close", response_model_exclude_none=True)
-    async def close_session(session_id: Id, place: AtPlace, caller: AskedBy) -> Success:
+    async def close_session(session_id: InPath, place: AtPlace, caller: AskedBy) -> Success:
         """Closes a session of the caller's; closing a closed one changes nothing."""
         _require(session_id, "sessionId")
         async with operation("closeSession"):
@@ -142,7 +146,7 @@ def _add_entries(router: APIRouter, memory: MemoryService, access: Access) -> No
 
 def _add_forgetting(router: APIRouter, memory: MemoryService, access: Access) -> None:
     @router.delete("/entries/{entry_id}", response_model_exclude_none=True)
-    async def delete_entry(entry_id: Id, place: AtPlace, caller: AskedBy) -> Success:
+    async def delete_entry(entry_id: InPath, place: AtPlace, caller: AskedBy) -> Success:
         """Forgets an entry of the caller's."""
         _require(entry_id, "entryId")
         async with operation("deleteEntry"):

@@ -2,17 +2,22 @@
 
 from typing import Annotated, Any
 
-from lorebus.contracts.memory import ENTRY_CHARS_MAX, NAME_CHARS_MAX
-from lorebus.contracts.objects import JsonObject
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from lorebus.contracts.memory import ENTRY_CHARS_MAX
+from lorebus.contracts.objects import JsonObject, make_storable
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+
+from services.api.names import Id, Name
 
 QUERY_CHARS_MAX = 64_000
 TOKENS_DEFAULT = 2_000
 TOKENS_MAX = 64_000
 
-Id = Annotated[str, StringConstraints(min_length=1, max_length=NAME_CHARS_MAX)]
-Project = Annotated[str, StringConstraints(max_length=NAME_CHARS_MAX)]
-"""Empty means the default one."""
+Cursor = Annotated[
+    str,
+    StringConstraints(pattern=r"^([0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|sessions:[\s\S]{0,128})?$"),
+    AfterValidator(make_storable),
+]
+"""`next` of the page before; empty: the first page."""
 
 
 class Body(BaseModel):
@@ -20,7 +25,7 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True, hide_input_in_errors=True)
 
-    project: Project | None = None
+    project: Name | None = None
 
 
 class StartSession(Body):
@@ -35,7 +40,7 @@ class EndSession(Body):
 
 class Remember(Body):
     content: str = Field(max_length=ENTRY_CHARS_MAX)
-    tags: list[Id] | None = None
+    tags: list[Id] | None = Field(default=None, validation_alias=AliasChoices("tags", "concepts"))
     metadata: JsonObject | None = None
     session_id: Id | None = Field(default=None, alias="sessionId")
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from services.api.context import Context
+from services.api.exporting import Page
 from services.api.rules import Record, Session
 
 
@@ -98,6 +99,13 @@ class ContextReply(Reply):
     references: list[FoundMemory]
 
 
+class ExportPage(Reply):
+    memories: list[MemoryReply]
+    sessions: list[SessionReply]
+    next: str | None
+    """What to ask for as `after`; null behind the last page."""
+
+
 def render_session(session: Session) -> SessionReply:
     return SessionReply(
         id=session.id,
@@ -146,3 +154,8 @@ def _fields_of(record: Record) -> dict[str, Any]:
         "created_at": record.created_at,
         "held": record.held,
     }
+
+
+def render_export(page: Page) -> ExportPage:
+    memories = [MemoryReply(**_fields_of(record)) for record in page.records]
+    return ExportPage(memories=memories, sessions=[render_session(one) for one in page.sessions], next=page.next)

@@ -3,14 +3,15 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Security
+from fastapi.security import HTTPBearer
 from lorebus.errors import InvalidMessage
 
 from services.api.agentmemory.bodies import (
     BuildContext,
+    Cursor,
     EndSession,
     Forget,
-    Project,
     Remember,
     SmartSearch,
     StartSession,
@@ -18,6 +19,7 @@ from services.api.agentmemory.bodies import (
 from services.api.agentmemory.replies import (
     ContextReply,
     Done,
+    ExportPage,
     Forgotten,
     GateRefusal,
     Refusal,
@@ -26,6 +28,7 @@ from services.api.agentmemory.replies import (
     SessionList,
     SessionStarted,
     render_context,
+    render_export,
     render_found,
     render_remembered,
     render_session,
@@ -33,6 +36,8 @@ from services.api.agentmemory.replies import (
 )
 from services.api.asking import AskedBy, IdempotencyKey, find_event_id
 from services.api.errors import Refused
+from services.api.exporting import Exporting
+from services.api.names import Name
 from services.api.rules import project_of_session
 from services.api.service import EntryRefused, MemoryService, NewEntry, Question
 from services.api.surfaces import AGENTMEMORY
@@ -42,12 +47,18 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
     status: {"model": Refusal} for status in (400, 401, 408, 413, 429, 500, 503)
 }
 
+BEARER = Security(HTTPBearer(scheme_name="secret", description="The secret of `LOREBUS_API_SECRET`.", auto_error=False))
+"""For the description: `edge.admission` has decided by then."""
 
-def build_router(memory: MemoryService, default_project: str, *, deletes_beyond_project: bool) -> APIRouter:
-    router = APIRouter(prefix=AGENTMEMORY, tags=["agentmemory"], responses=REFUSALS)
+
+def build_router(
+    memory: MemoryService, exporting: Exporting, default_project: str, *, deletes_beyond_project: bool
+) -> APIRouter:
+    router = APIRouter(prefix=AGENTMEMORY, tags=["agentmemory"], responses=REFUSALS, dependencies=[BEARER])
     _add_sessions(router, memory, default_project)
     _add_entries(router, memory, default_project)
     _add_forgetting(router, memory, default_project, deletes_beyond_project)
+    _add_export(router, exporting)
     return router
 
 
@@ -69,8 +80,8 @@ def _add_sessions(router: APIRouter, memory: MemoryService, default_project: str
     async def list_sessions(
         caller: AskedBy,
         limit: Annotated[float, Query(ge=1, le=100)] = SESSIONS_DEFAULT,
-        project: Annotated[Project | None, Query()] = None,
-        project_id: Annotated[Project | None, Query(alias="projectId")] = None,
+        project: Annotated[Name | None, Query()] = None,
+        project_id: Annotated[Name | None, Query(alias="projectId")] = None,
     ) -> SessionList:
         """The newest sessions, of one project or of all."""
         found = await memory.list_sessions(caller.tenant, project or project_id or None, int(limit))
@@ -127,6 +138,13 @@ def _add_forgetting(
             return Forgotten(deleted=await memory.forget_session(caller.tenant, body.session_id, actor, project))
         named = [body.filter.id] if body.filter else [body.memory_id] if body.memory_id else body.observation_ids or []
         return Forgotten(deleted=await memory.forget(caller.tenant, _uuids(named), actor, project))
+
+
+def _add_export(router: APIRouter, exporting: Exporting) -> None:
+    @router.get("/export")
+    async def export(caller: AskedBy, after: Annotated[Cursor, Query()] = "") -> ExportPage:
+        """All entries and sessions of the caller's tenant, page by page: for keeping, as the gate screens none anew."""
+        return render_export(await exporting.read_page(caller.tenant, after))
 
 
 def _uuids(ids: list[str]) -> list[UUID]:

@@ -59,6 +59,12 @@ async def test_the_session_tells_of_the_run(backend: Backend) -> None:
     ]
 
 
+async def test_an_agent_whose_recall_is_off_is_given_nothing(backend: Backend) -> None:
+    async with AgentRun(Host(backend).facade.bind(Caller("u1")), DETAILS, Runs().keep, recalls=False) as run:
+        assert (await run.session.recall("a")).text == ""
+    assert backend.endpoints == ["/session/start", "/session/end"]
+
+
 async def test_what_the_run_saves_stands_in_its_session(backend: Backend) -> None:
     async with AgentRun(Host(backend).facade.bind(Caller("u1")), DETAILS, Runs().keep, project_id="p") as run:
         await run.session.save("a")

@@ -262,6 +262,14 @@ class TestRefusals:
             await AgentMemoryProvider({**backend.settings, "timeoutMs": 1_000}).build_context(ContextRequest())
 
 
+async def test_a_backend_without_pages_exports_everything_at_once(
+    backend: Backend, provider: AgentMemoryProvider
+) -> None:
+    backend.scripted["/export"] = (200, '{"sessions": [], "memories": [{"id": "m1"}]}')
+    assert await provider.export_all() == [{"sessions": [], "memories": [{"id": "m1"}]}]
+    assert [call.query for call in backend.calls("/export")] == [{}]
+
+
 async def test_the_whole_loop(backend: Backend, provider: AgentMemoryProvider) -> None:
     """Open, save, search, context, forget, close, list: what is forgotten is found no more."""
     session = await provider.open_session(metadata={"ownerUserId": "u1"})

@@ -13,10 +13,12 @@ from lorebus.sessions.null import NullProvider
 from lorebus.sessions.records import Context, ContextRequest, Observation, Record, SearchResponse
 from lorebus.sessions.registry import Caller
 from lorebus.sessions.session import MemorySession
+from lorebus.sessions.settings import is_recall_enabled
 
 backend_server, backend = FIXTURES
 
 SECRET = "the secret text"
+OFF: dict[str, object] = {"memoryRecallEnabled": False}
 
 
 def memory_of(backend: Backend) -> AgentMemoryProvider:
@@ -148,6 +150,28 @@ class TestRecall:
     async def test_without_a_provider_nothing_is_put_into_the_prompt(self, memory: Any) -> None:
         block = await MemorySession(memory).recall("a")
         assert (block.outcome, block.text) == ("no-provider", "")
+
+    async def test_a_recall_that_is_off_asks_nothing_and_leaves_the_rest_on(
+        self, backend: Backend, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        caplog.set_level(logging.INFO, "lorebus")
+        recalls = is_recall_enabled(OFF, {})
+        async with MemorySession(memory_of(backend), recalls=recalls) as session:
+            block = await session.recall("a")
+            assert await session.save("b") is not None
+        assert (block.outcome, block.text) == ("off", "")
+        assert backend.calls("/context") == []
+        assert "memory-recall: status=off" in caplog.text
+
+    @pytest.mark.parametrize(
+        ("agent", "work", "is_on"),
+        [({}, {}, True), (OFF, {}, False), ({}, OFF, False), ({"memoryRecallEnabled": True}, {}, True)],
+        ids=["neither", "agent", "work", "on"],
+    )
+    def test_recall_is_on_unless_the_agent_or_the_work_says_false(
+        self, agent: dict[str, object], work: dict[str, object], is_on: bool
+    ) -> None:
+        assert is_recall_enabled(agent, work) == is_on
 
 
 class TestNeverAFailure:

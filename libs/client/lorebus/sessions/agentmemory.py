@@ -6,7 +6,15 @@ from datetime import UTC, datetime
 from pydantic import JsonValue
 
 from lorebus.errors import InvalidMessage
-from lorebus.sessions.answers import is_healthy, read_context, read_record, read_search, read_session, read_sessions
+from lorebus.sessions.answers import (
+    find_next,
+    is_healthy,
+    read_context,
+    read_record,
+    read_search,
+    read_session,
+    read_sessions,
+)
 from lorebus.sessions.errors import BackendRefused, BackendUnavailable
 from lorebus.sessions.exchange import Exchange, exchange_http
 from lorebus.sessions.records import (
@@ -92,6 +100,16 @@ class AgentMemoryProvider:
     async def list_sessions(self, *, project_id: str | None = None, limit: int | None = None) -> Sequence[Session]:
         query = {"limit": limit, "projectId": self._project(project_id)}
         return read_sessions(await self._wire.get("/sessions", query), datetime.now(UTC))
+
+    async def export_all(self) -> JsonValue:
+        """Page by page, as the backend gives them; one without pages gives everything at once."""
+        pages: list[JsonValue] = []
+        after: str | None = ""
+        while after is not None:
+            page = await self._wire.get("/export", {"after": after or None})
+            pages.append(page)
+            after = find_next(page)
+        return pages
 
     def _project(self, project_id: str | None) -> str:
         return project_id or self.settings.project

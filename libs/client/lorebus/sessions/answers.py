@@ -74,6 +74,11 @@ def read_context(answer: JsonValue, now: datetime) -> Context:
     )
 
 
+def find_next(page: JsonValue) -> str | None:
+    """Where the page behind this one begins; None behind the last."""
+    return _find_text(_fields(page), "next")
+
+
 def _fields(answer: JsonValue) -> Fields:
     return answer if isinstance(answer, dict) else {}
 

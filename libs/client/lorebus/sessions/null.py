@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import uuid4
 
+from pydantic import JsonValue
+
 from lorebus.sessions.records import (
     Context,
     ContextRequest,
@@ -57,3 +59,6 @@ class NullProvider:
 
     async def list_sessions(self, *, project_id: str | None = None, limit: int | None = None) -> Sequence[Session]:
         return ()
+
+    async def export_all(self) -> JsonValue:
+        return []

@@ -1,11 +1,14 @@
 """What a memory can do: the port that each backend fills (spec 1.2).
 
 `Memory` is what sessions, runs and pipelines call; a bound facade is one too, so that they need not know who answers.
-Forgetting and listing are optional: a provider has them or not, and a facade says so by `OperationNotSupported`.
+Forgetting, listing and exporting are optional: a provider has them or not, and a facade says so by
+`OperationNotSupported`; exporting it does not offer.
 """
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
+
+from pydantic import JsonValue
 
 from lorebus.sessions.records import (
     Context,
@@ -60,4 +63,11 @@ class ForgetsEntries(Protocol):
 class ListsSessions(Protocol):
     async def list_sessions(self, *, project_id: str | None = None, limit: int | None = None) -> Sequence[Session]:
         """The newest first."""
+        ...
+
+
+@runtime_checkable
+class ExportsAll(Protocol):
+    async def export_all(self) -> JsonValue:
+        """All that the backend holds for this caller, in a form of the backend's own. Untrusted."""
         ...

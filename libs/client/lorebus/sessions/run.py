@@ -56,10 +56,15 @@ class AgentRun:
         keep_session_id: KeepSessionId,
         *,
         project_id: str | None = None,
+        recalls: bool = True,
         timeout_seconds: float = CALL_SECONDS,
     ) -> None:
         self.session = MemorySession(
-            memory, project_id=project_id, metadata=details.metadata, timeout_seconds=timeout_seconds
+            memory,
+            project_id=project_id,
+            metadata=details.metadata,
+            recalls=recalls,
+            timeout_seconds=timeout_seconds,
         )
         self._keep_session_id = keep_session_id
         self._guard = Guard(timeout_seconds)

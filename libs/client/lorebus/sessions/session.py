@@ -27,12 +27,12 @@ from lorebus.sessions.records import (
 
 log = logging.getLogger("lorebus")
 
-Outcome = Literal["injected", "empty", "no-provider", "failed"]
+Outcome = Literal["injected", "empty", "no-provider", "failed", "off"]
 
 
 @dataclass(frozen=True, slots=True)
 class PromptBlock:
-    """What goes into a prompt, and how it came about. Without a memory, or with one that failed, the text is empty."""
+    """What goes into a prompt, and how it came about. Without a memory, or one that is off or failed, it is empty."""
 
     outcome: Outcome
     text: str = ""
@@ -46,7 +46,7 @@ class MemorySession:
             await session.save("Prices are stored in cents.", tags=["pricing"])
 
     `memory` may be None: then nothing is remembered. With a `session_id` of the caller's neither entering nor leaving
-    calls the memory.
+    calls the memory. With `recalls` false, `recall` gives nothing (`settings.is_recall_enabled`).
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class MemorySession:
         project_id: str | None = None,
         metadata: Metadata | None = None,
         session_id: str | None = None,
+        recalls: bool = True,
         timeout_seconds: float = CALL_SECONDS,
     ) -> None:
         self.id = session_id
@@ -64,6 +65,7 @@ class MemorySession:
         self._memory: Memory = memory or NullProvider()
         self._has_memory = memory is not None
         self._metadata = metadata
+        self._recalls = recalls
         self._is_own = False
         self._guard = Guard(timeout_seconds)
 
@@ -122,6 +124,8 @@ class MemorySession:
         self, query: str | None = None, *, purpose: str | None = None, tokens_max: int = TOKENS_DEFAULT
     ) -> PromptBlock:
         """The context between fences, cut to the tokens; a note between them where nothing is remembered."""
+        if not self._recalls:
+            return _tell(PromptBlock("off"))
         if not self._has_memory:
             return _tell(PromptBlock("no-provider"))
         built = await self._attempt_context(query, purpose, tokens_max)

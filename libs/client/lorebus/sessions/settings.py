@@ -47,6 +47,11 @@ def read_settings(given: Settings, environment: Mapping[str, str] = os.environ) 
     )
 
 
+def is_recall_enabled(*layers: Settings) -> bool:
+    """Unless the agent's or the Work's `memoryRecallEnabled` is exactly false (spec 3.3)."""
+    return not any(layer.get("memoryRecallEnabled") is False for layer in layers)
+
+
 def _find_text(name: str, given: Settings, environment: Mapping[str, str]) -> str:
     value = given.get(name)
     if value is not None and not isinstance(value, str):
