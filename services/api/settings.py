@@ -30,7 +30,7 @@ class ApiSettings(CommonSettings):
     """After so long without use an open session is closed."""
     api_sweep_seconds: float = Field(default=60.0, gt=0)
     """How often idle sessions are looked for."""
-    api_requests_per_minute: int = Field(default=1_200, ge=1)
+    api_requests_per_minute: int = Field(default=6_000, ge=1)
     """Of one caller at one copy of the service; half a minute's worth may come at once."""
     api_body_bytes_max: int = Field(default=1024 * 1024, ge=1024)
     api_save_seconds_max: float = Field(default=25.0, gt=0)
