@@ -20,7 +20,8 @@ from libs.common.embedding.serving import Models
 from libs.common.errors import EmbedderUnavailable
 from services.recall.limits import Limits
 from services.recall.rules import Bars, ScopeName, bare_bars, bars_of, blind_bars
-from services.recall.store import Question, Vector
+from services.recall.sights import Sight, Sights, Vector
+from services.recall.store import Question
 
 _log = structlog.get_logger("recall")
 
@@ -37,24 +38,17 @@ class Lookups:
     background_words: Frequencies
 
 
-@dataclass(frozen=True)
-class Sight:
-    """A query as the model sees it, or as nothing does."""
-
-    vector: Vector
-    background: Background
-    is_blind: bool = False
-
-
 class Asking:
     def __init__(self, lookups: Lookups) -> None:
         self._lookups = lookups
+        self._sights = Sights()
 
     async def prepare(self, request: RecallRequest, scope: ScopeName, limits: Limits) -> Question:
         """Raises EmbedderUnavailable in mode `vector` alone: other modes go on without the vector."""
         model, words = self._lookups.models.serving, self._lookups.background_words
         query = prepare_query(request.query, words, scope.key, request.agent)
-        sight = await self._look(model, query, limits.mode, EMBED_SHARE * request.deadline_ms / 1000)
+        timeout_seconds = EMBED_SHARE * request.deadline_ms / 1000
+        sight = await self._look(model, query, scope.tenant, limits.mode, timeout_seconds)
         terms: Sequence[str] = () if limits.mode == "vector" else query.terms
         return Question(
             scope=scope,
@@ -73,18 +67,27 @@ class Asking:
             tags=request.tags,
         )
 
-    async def _look(self, model: ServingModel, query: PreparedQuery, mode: Mode, timeout_seconds: float) -> Sight:
-        blind = Sight(np.zeros_like(model.background[0]), _NO_BACKGROUND, is_blind=True)
+    async def _look(
+        self, model: ServingModel, query: PreparedQuery, tenant: str, mode: Mode, timeout_seconds: float
+    ) -> Sight:
         if mode == "lexical":
-            return blind
+            return _blind(model)
+        if known := self._sights.find(tenant, model, query.embed_text):
+            return known
         try:
             vector = await _embed(model, query.embed_text, timeout_seconds)
         except EmbedderUnavailable as error:
             _log.warning("recall.embedder_unavailable", reason=str(error))
             if mode == "vector":
                 raise
-            return blind
-        return Sight(vector, measure_background(vector, model.background))
+            return _blind(model)
+        sight = Sight(vector, measure_background(vector, model.background))
+        self._sights.keep(tenant, model, query.embed_text, sight)
+        return sight
+
+
+def _blind(model: ServingModel) -> Sight:
+    return Sight(np.zeros_like(model.background[0]), _NO_BACKGROUND, is_blind=True)
 
 
 async def _embed(model: ServingModel, text: str, timeout_seconds: float) -> Vector:

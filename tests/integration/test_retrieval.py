@@ -175,7 +175,7 @@ async def test_while_the_embedder_is_away_words_and_failures_are_still_found_and
     hosted = apart.model_copy(update={"embedder": f"litellm/{MODEL}"})
     async with run_services(hosted, GATE, WRITER, RECALL) as services:
         lesson = await publish(services, repository, LOG)
-        before = await services.recall(repository, ELSEWHERE)
+        before = await services.recall(repository, ERROR)
         provider.is_down = True
         down = {
             query: await services.recall(repository, query)
@@ -204,6 +204,25 @@ async def test_without_embedder_and_gate_nothing_is_recalled(
         provider.is_down = True
         reply = await ungated.recall(repository, ELSEWHERE)
     assert (reply.items, reply.reason) == ([], "gate")
+
+
+@pytest.mark.filterwarnings("ignore")
+async def test_a_question_that_was_asked_before_is_not_embedded_again(
+    apart: CommonSettings, repository: str, provider: EmbeddingProvider
+) -> None:
+    hosted = apart.model_copy(update={"embedder": f"litellm/{MODEL}"})
+    async with run_services(hosted, GATE, WRITER, RECALL) as services:
+        await publish(services, repository, LOG)
+        asked_before = len(provider.texts)
+        first = await services.recall(repository, ELSEWHERE)
+        again = await services.recall(repository, ELSEWHERE)
+        embedded = len(provider.texts) - asked_before
+        provider.is_down = True
+        from_memory = await services.recall(repository, ELSEWHERE)
+        anew = await services.recall(repository, UNRELATED)
+    assert embedded == 1
+    assert first.items == again.items == from_memory.items
+    assert (from_memory.degraded, anew.reason) == (False, "embedder")
 
 
 # --- lessons that are near each other ---------------------------------------------------------------------------------
