@@ -65,6 +65,11 @@ embedding_models = sa.Table(
     sa.Column("calibration", JSONB, nullable=False),
     sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
     sa.CheckConstraint("state in ('building', 'serving', 'retired')", name="state"),
+    sa.CheckConstraint(
+        "octet_length(background) > 0 and octet_length(background)"
+        " = 4 * dimensions * coalesce((calibration ->> 'texts')::integer, 0)",
+        name="calibrated",
+    ),
     sa.Index("embedding_models_serving_idx", "state", unique=True, postgresql_where=sa.text("state = 'serving'")),
     comment="Each model with its length and calibration; one serves at a time",
 )

@@ -348,8 +348,8 @@ async def test_whoever_lost_the_job_writes_nothing(settings: CommonSettings, rep
 async def insert_job(installation: Installation, opened: Any) -> None:
     """A job whose model is made up: it has embedded nothing."""
     async with installation.engine.begin() as connection:
-        row = {"name": "x/y", "dimensions": 4, "state": "building", "background": b"", "background_sha256": ""}
-        made = sa.insert(embedding_models).values(**row, calibration={}).returning(embedding_models.c.id)
+        row = {"name": "x/y", "dimensions": 4, "state": "building", "background": bytes(16), "background_sha256": ""}
+        made = sa.insert(embedding_models).values(**row, calibration={"texts": 1}).returning(embedding_models.c.id)
         model_id = (await connection.execute(made)).scalar_one()
         job = {"model": "x/y", "model_id": model_id, "state": "running", "stale": 3, "stale_chars": 9}
         await connection.execute(sa.insert(reembed_jobs).values(job))

@@ -1,7 +1,9 @@
 """Models as rows: the first start writes the serving one, a re-embedding further ones; every opening checks them.
 
-A row keeps the model's vectors of 256 fixed background texts, against which every similarity is read
-(`domain/calibration`). A model that makes other vectors under the same name would silently spoil recall.
+A row keeps the model's vectors of fixed background texts, against which every similarity is read
+(`domain/calibration`): its calibration. There is no row without one, and a row that was calibrated by other texts than
+this version has is calibrated anew when it is opened. A model that makes other vectors under the same name would
+silently spoil recall.
 """
 
 import asyncio
@@ -12,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
+import structlog
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -19,6 +22,8 @@ from libs.common.embedding.choose import create_embedder, setting_of
 from libs.common.embedding.port import Embedder, Vectors
 from libs.common.errors import EmbeddingModelMismatch, SetupIncomplete
 from libs.common.schema import embedding_models
+
+_log = structlog.get_logger("embedding")
 
 DIMENSIONS_MAX = 1_300
 """A longer vector does not fit into a B-tree tuple, which is what recall scans."""
@@ -52,7 +57,7 @@ async def open_model(engine: AsyncEngine, embedder: Embedder, *, dimensions_aske
             row = await _find_serving(connection)
     if row is None:
         raise SetupIncomplete("No embedding model serves. Run `lorebus migrate`.")
-    model = await _check(row, embedder, texts)
+    model = await _check(engine, row, embedder, texts)
     if dimensions_asked != row.dimensions_asked:
         async with engine.begin() as connection:
             # A row from before the column: once another model serves, nobody else knows it.
@@ -73,7 +78,7 @@ async def open_stored(engine: AsyncEngine, model_id: int) -> ServingModel:
         row = (await connection.execute(sa.select(embedding_models).filter_by(id=model_id))).one()
     # Loading a model, or LiteLLM, takes seconds.
     embedder = await asyncio.to_thread(create_embedder, setting_of(row.name), row.dimensions_asked)
-    return await _check(row, embedder, background_texts())
+    return await _check(engine, row, embedder, background_texts())
 
 
 async def insert_model(
@@ -92,9 +97,7 @@ async def insert_model(
         "state": "serving" if is_serving else "building",
         "completed_at": sa.func.now() if is_serving else None,
         "retired_at": None,
-        "background": vectors.tobytes(),
-        "background_sha256": _fingerprint(background_texts()),
-        "calibration": {"kind": "background", "texts": len(vectors)},
+        **_calibration(vectors),
     }
     new = insert(embedding_models).values(name=name, **made)
     if is_serving:
@@ -105,7 +108,7 @@ async def insert_model(
     await connection.execute(new)
 
 
-async def _check(row: sa.Row[Any], embedder: Embedder, texts: list[str]) -> ServingModel:
+async def _check(engine: AsyncEngine, row: sa.Row[Any], embedder: Embedder, texts: list[str]) -> ServingModel:
     if row.name != embedder.name:
         raise EmbeddingModelMismatch(
             f"The memories are embedded with {row.name}, but LOREBUS_EMBEDDER asks for {embedder.name}."
@@ -117,11 +120,31 @@ async def _check(row: sa.Row[Any], embedder: Embedder, texts: list[str]) -> Serv
         raise EmbeddingModelMismatch(
             f"{row.name} makes vectors of {probe.shape[1]} dimensions; the stored ones have {row.dimensions}."
         )
-    if row.background_sha256 == _fingerprint(texts) and np.abs(probe[0] - background[0]).max() > _DRIFT_MAX:
+    if row.background_sha256 != _fingerprint(texts):
+        background = await _calibrate_anew(engine, row, embedder, texts)
+    elif np.abs(probe[0] - background[0]).max() > _DRIFT_MAX:
         raise EmbeddingModelMismatch(
             f"{row.name} makes other vectors than when the memories were embedded. Install the version used then."
         )
     return ServingModel(id=row.id, embedder=embedder, background=background)
+
+
+async def _calibrate_anew(engine: AsyncEngine, row: sa.Row[Any], embedder: Embedder, texts: list[str]) -> Vectors:
+    """By the texts of this version: similarities are read the same whichever version made the row."""
+    background = await embedder.embed(texts)
+    async with engine.begin() as connection:
+        await connection.execute(sa.update(embedding_models).filter_by(id=row.id).values(**_calibration(background)))
+    _log.info("embedding.calibrated_anew", model=row.name)
+    return background
+
+
+def _calibration(background: Vectors) -> dict[str, Any]:
+    """The columns that calibrate a model, of its vectors of the background texts."""
+    return {
+        "background": background.tobytes(),
+        "background_sha256": _fingerprint(background_texts()),
+        "calibration": {"kind": "background", "texts": len(background)},
+    }
 
 
 def _fingerprint(texts: list[str]) -> str:
