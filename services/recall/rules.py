@@ -14,11 +14,14 @@ from lorebus.contracts.recall import (
 )
 
 from libs.common.domain.calibration import Background
-from libs.common.domain.relevance import gate_of_setting
+from libs.common.domain.relevance import gate_of_setting, strictness_of
 
 LIMIT_MAX = 10
 ENTRIES_MAX = 100
 ENTRIES_DEFAULT = 10
+CHANNEL_ITEMS_MAX = 50
+DIGEST_ITEMS = 15
+"""Of a channel's newest, where the question does not say (spec 9)."""
 EVERYTHING = "*"
 EXCERPT_CHARS_MAX = 1_000
 """Of an entry in a reply: a hundred of them, twice over, fit into one message of the bus."""
@@ -52,6 +55,7 @@ class Found:
     finding_set: str | None = None
     """The latest set that matched the stored texts, and what of it did."""
     finding_patterns: Sequence[str] | None = None
+    from_other_channel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,14 @@ class ScopeName:
 
 
 def clamp_limit(limit: int, kind: Scope = "swe-lessons") -> int:
-    """1 to 10 (spec 5); entries are listed as well, so up to 100 (sessions spec 7)."""
-    return max(1, min(limit, ENTRIES_MAX if kind == "agent-memory" else LIMIT_MAX))
+    """1 to 10 (spec 5); a channel's 50 (spec 10); entries are listed as well, so up to 100 (sessions spec 7)."""
+    most = {"agent-memory": ENTRIES_MAX, "channel-memory": CHANNEL_ITEMS_MAX}.get(kind, LIMIT_MAX)
+    return max(1, min(limit, most))
 
 
 def is_listing(kind: Scope, query: str) -> bool:
-    """Whether entries are to be listed, not searched for."""
-    return kind == "agent-memory" and query.strip() == EVERYTHING
+    """Whether entries, or a channel's memory, are to be listed and not searched for."""
+    return kind != "swe-lessons" and query.strip() == EVERYTHING
 
 
 def cut_entries(kind: Scope, found: Sequence[Found]) -> Sequence[Found]:
@@ -111,6 +116,15 @@ def blind_bars(setting: float) -> Bars:
     """Where no vector is asked with: the words alone."""
     gate = gate_of_setting(setting)
     return Bars(cosine_min=inf, coverage_min=gate.coverage_min) if gate else EVERYTHING_PASSES
+
+
+def tighten(bars: Bars, background: Background, size: int) -> Bars:
+    """The bars in a scope of so many items. The seed's literal rule is the same in any scope."""
+    if bars.coverage_min == inf:
+        return bars
+    strictness = strictness_of(size)
+    cosine_min = background.mean + (bars.cosine_min - background.mean) * strictness
+    return Bars(cosine_min, bars.coverage_min * strictness)
 
 
 def created_after(now: datetime, age_days_max: int) -> datetime:

@@ -4,23 +4,26 @@
 weights that each item carries, and knows whether its evidence holds an error line of the query; the scope's vectors
 come out of the covering index in one scan (ADR 2). An item passes when its similarity or its coverage does, or with
 that error line; the rank is that of `domain/relevance`, and between equals the higher origin tier comes first
-(`float4`, since sums of the same weights in another order are equal). `offset 0` keeps the similarity from being
-computed again for every use, `+ 0` keeps any approximate index out of the plan, and the lateral joins fetch by key the
-texts of what was chosen and what a later pattern set found in them. $1 tenant, $2 scope and $3 model bind every table
-that is read. Without a vector the same statement ranks by the words: a vector without direction is as near to all.
+(`float4`, since sums of the same weights in another order are equal). A bare `0.5` would be a numeric, whose logarithm
+is slow, so all arithmetic is in `float8`. `offset 0` keeps the similarity from being computed again for every use,
+`+ 0` keeps any approximate index out of the plan, and the lateral joins fetch by key the texts of what was chosen and
+what a later pattern set found in them. $1 tenant, $2 scope and $3 model bind every table that is read. Without a vector
+the same statement ranks by the words: a vector without direction is as near to all.
 """
 
-FIND_SCOPE = "select id, team_id, org_id from scopes where tenant = $1 and kind = $2 and key = $3"
+FIND_SCOPE = "select id, team_id, org_id, items_active from scopes where tenant = $1 and kind = $2 and key = $3"
 
 RECALL = """
 with asked as materialized (
-    select term, power(ln(1 + (items_active + $8::int - everywhere + 0.5) / (everywhere + 0.5)), 2)::float8 as weight
+    select term, power(ln(1 + (items_active + $8::int - everywhere + half) / (everywhere + half)), 2) as weight
     from (select items_active from scopes where id = $2 and tenant = $1) as scope
     cross join unnest($6::text[], $7::int[]) as word(term, known)
     left join (
         select term, documents from scope_terms where scope_id = $2 and term = any($6::text[])
     ) as counted using (term)
-    cross join lateral (select coalesce(documents, 0) as here, known + coalesce(documents, 0) as everywhere) as sums
+    cross join lateral (
+        select coalesce(documents, 0) as here, known + coalesce(documents, 0) as everywhere, 0.5::float8 as half
+    ) as sums
     where items_active < $14 or here <= items_active * $15::float8
 ), covered as (
     select item_id, sum(weight) / (select sum(weight) from asked) as share, bool_or(is_same) as same_failure
@@ -38,7 +41,7 @@ with asked as materialized (
 ), chosen as (
     select item_id, similarity, tier, coalesce(share, 0) as coverage, coalesce(same_failure, false) as same_failure,
         ((similarity - $9::float8) / $10::float8
-        + $16::float8 * coalesce(share, 0) / sqrt(0.5 + 0.5 * terms_total / $17::float8)
+        + $16::float8 * coalesce(share, 0) / sqrt(0.5::float8 + 0.5::float8 * terms_total / $17::float8)
         + case when same_failure then $20::float8 else 0 end)::float4 as rank
     from scanned left join covered using (item_id)
     where similarity >= $11 or share >= $12 or same_failure

@@ -25,7 +25,7 @@ from libs.common.domain.relevance import SAME_FAILURE_LIFT, TERMS_TYPICAL, WORDS
 from libs.common.domain.setting_cascade import Owner
 from libs.common.outbox import insert_events
 from libs.common.schema import memory_items, memory_sources, recall_log, scopes
-from services.recall.rules import Bars, Found, ScopeName, Stored
+from services.recall.rules import Bars, Found, ScopeName, Stored, tighten
 from services.recall.statement import FIND_SCOPE, NEWEST, RECALL, tagged
 
 SCOPES_REMEMBERED_MAX = 10_000
@@ -85,10 +85,11 @@ def statement_values(question: Question, scope_id: int) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KnownScope:
-    """A scope's number, which it keeps for ever, and its owner, which may change."""
+    """A scope's number, which it keeps for ever, its owner and how many items it has, which may change."""
 
     id: int
     owner: Owner
+    size: int
     seen_at: float
 
 
@@ -123,7 +124,8 @@ class RecallStore:
                 scope = await self._find_scope(question.scope)
                 if scope is None:
                     return []
-                values = statement_values(question, scope.id)
+                bars = tighten(question.bars, question.background, scope.size)
+                values = statement_values(replace(question, bars=bars), scope.id)
                 statement = RECALL
                 if question.tags:
                     statement, values = tagged(RECALL, len(values) + 1), (*values, question.tags)
@@ -162,7 +164,7 @@ class RecallStore:
         if len(self._scopes) >= SCOPES_REMEMBERED_MAX:
             self._scopes.clear()
         owner = Owner(team=row["team_id"], organization=row["org_id"])
-        self._scopes[name] = KnownScope(row["id"], owner, time.monotonic())
+        self._scopes[name] = KnownScope(row["id"], owner, row["items_active"], time.monotonic())
         return self._scopes[name]
 
     async def find_lesson(self, tenant: str, repository: str | None, lesson_id: UUID) -> Stored | None:

@@ -17,13 +17,14 @@ import sqlalchemy as sa
 from conftest import LOG_FILE, Installation, ci_run, run_services
 from lorebus import Lorebus
 from lorebus.contracts.facts.recall import LessonsRetrieved
+from stored_rows import store_rows
 
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.database import create_pool
 from libs.common.domain.calibration import measure_background
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize, weigh_terms
 from libs.common.domain.query import prepare_query
-from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items, recall_items
+from libs.common.domain.relevance import Candidate, Ranked, gate_of_setting, rank_items, recall_items
 from libs.common.domain.setting_cascade import PLATFORM, Place
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import ServingModel, background_texts, open_model
@@ -678,23 +679,14 @@ async def test_a_recall_of_a_scope_that_is_cached_is_one_statement(
     assert counted.statements.count(FIND_SCOPE) == scope_looks
 
 
-@pytest.mark.parametrize("text", [*LOGS.values(), "why did the build of the parser fail", "leap year dates are wrong"])
-@pytest.mark.parametrize("setting", [0, 0.5, 0.7])
-async def test_the_statement_ranks_and_passes_as_the_domain_does(
-    installation: Installation,
-    filled: tuple[str, dict[str, str]],
-    model: ServingModel,
-    words: Frequencies,
-    pool: asyncpg.Pool,
-    text: str,
-    setting: float,
-) -> None:
-    asked = await question(model, words, filled[0], text, setting)
+async def ranked_by_domain(
+    installation: Installation, repository: str, asked: Question, words: Frequencies
+) -> list[Ranked[UUID]]:
     items = await installation.rows(
         sa.select(memory_items.c.id, memory_items.c.terms, memory_vectors.c.embedding)
         .join(memory_vectors)
         .join(scopes, scopes.c.id == memory_items.c.scope_id)
-        .where(scopes.c.key == filled[0], memory_vectors.c.active)
+        .where(scopes.c.key == repository, memory_vectors.c.active)
     )
     known = sa.select(memory_fingerprints.c.item_id).where(memory_fingerprints.c.fingerprint.in_(asked.fingerprints))
     same_failure = {row["item_id"] for row in await installation.rows(known)}
@@ -709,7 +701,22 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
         for row in items
     ]
     weights = weigh_terms(asked.terms, count_documents(row["terms"] for row in items), words)
-    ranked = rank_items(candidates, weights, asked.background)
+    return rank_items(candidates, weights, asked.background)
+
+
+@pytest.mark.parametrize("text", [*LOGS.values(), "why did the build of the parser fail", "leap year dates are wrong"])
+@pytest.mark.parametrize("setting", [0, 0.5, 0.7])
+async def test_the_statement_ranks_and_passes_as_the_domain_does(
+    installation: Installation,
+    filled: tuple[str, dict[str, str]],
+    model: ServingModel,
+    words: Frequencies,
+    pool: asyncpg.Pool,
+    text: str,
+    setting: float,
+) -> None:
+    asked = await question(model, words, filled[0], text, setting)
+    ranked = await ranked_by_domain(installation, filled[0], asked, words)
     expected = recall_items(ranked, gate_of_setting(setting), 5)
     found = await RecallStore(installation.engine, pool, 5).find_fitting(asked)
     assert [item.id for item in found] == [item.key for item in expected]
@@ -717,6 +724,22 @@ async def test_the_statement_ranks_and_passes_as_the_domain_does(
     assert [item.rank for item in found] == pytest.approx([item.rank for item in expected], abs=5e-2)
     assert [item.coverage for item in found] == pytest.approx([item.coverage for item in expected])
     assert [item.similarity for item in found] == pytest.approx([item.cosine for item in expected], abs=2e-3)
+
+
+async def test_in_a_larger_scope_an_item_has_to_stand_out_further(
+    installation: Installation, repository: str, model: ServingModel, words: Frequencies, pool: asyncpg.Pool
+) -> None:
+    size = 120
+    numbers = [f"The nightly job {n} of the search cluster rebuilds shard {n} from its snapshot." for n in range(size)]
+    await store_rows(installation.engine, model, repository, numbers)
+    asked = await question(model, words, repository, "which job of the search service restores a backup", 0.7)
+    ranked = await ranked_by_domain(installation, repository, asked, words)
+    found = await RecallStore(installation.engine, pool, 5).find_fitting(replace(asked, limit=size))
+    passing = {
+        setting_size: recall_items(ranked, gate_of_setting(0.7, setting_size), size) for setting_size in (0, size)
+    }
+    assert {item.id for item in found} == {item.key for item in passing[size]}
+    assert len(passing[size]) < len(passing[0])
 
 
 async def test_what_is_older_than_the_age_limit_takes_no_place(

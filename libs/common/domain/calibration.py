@@ -1,7 +1,9 @@
-"""One threshold for every embedding model: similarities are read against a fixed background of 256 texts.
+"""One threshold for every embedding model: similarities are read against a fixed background of texts.
 
 A cosine of .7 means much under one model and nothing under another, and long queries lie nearer to everything than
 short ones. How far a cosine stands out from the query's cosines to texts that have nothing to do with it carries over.
+The texts are of two kinds, work on software and everyday life: whatever is asked about people lies nearer to all that
+is said about people, so that it has to stand out from those.
 """
 
 from dataclasses import dataclass
@@ -18,6 +20,8 @@ Calibration = Literal["background", "cosine"]
 
 SETTING_DEFAULT = 0.7
 Z_DEFAULT = 3.0
+WORK_TEXTS = 256
+"""The first so many texts of the background are about work, the others about everyday life."""
 SD_MIN = 1e-3
 """Keeps z finite for an empty query, whose cosines are all equal."""
 
@@ -34,13 +38,23 @@ class Background:
         """The standard deviation, never so small that z grows without bound."""
         return max(self.sd, SD_MIN)
 
+    @property
+    def cosine_default(self) -> float:
+        """What passes at the default setting."""
+        return self.mean + Z_DEFAULT * self.deviation
+
     def z(self, cosine: float) -> float:
         return (cosine - self.mean) / self.deviation
 
 
 def measure_background(query: Vectors, background: Vectors) -> Background:
-    """Unit vectors in: `query` of shape (d,), `background` of shape (n, d)."""
+    """Of the kind of texts that asks most of a cosine. Unit vectors in: `query` of shape (d,), `background` (n, d)."""
     cosines = background @ query
+    kinds = [kind for kind in (cosines[:WORK_TEXTS], cosines[WORK_TEXTS:]) if len(kind)]
+    return max(map(_describe, kinds), key=lambda kind: kind.cosine_default)
+
+
+def _describe(cosines: Vectors) -> Background:
     mean = float(cosines.sum()) / len(cosines)
     # Not numpy's own mean and std: on so few numbers their overhead is most of their time.
     variance = float(cosines @ cosines) / len(cosines) - mean * mean
@@ -53,3 +67,15 @@ def z_of_setting(setting: float) -> float:
     So the seed's settings keep their numbers and their order: 0.6 is lenient (2.6), 0.85 strict (3.6).
     """
     return setting * Z_DEFAULT / SETTING_DEFAULT
+
+
+def cosine_of_likeness(setting: float, background: Vectors) -> float:
+    """The cosine that a likeness stands for: 0 is that of two texts about work, 1 that of a text to itself.
+
+    Not the z that recall asks for: that one tells what is relevant from what is not, and would join a tenth of all
+    pairs of a repository. Two models put the same pairs at about the same place between their background and 1.
+    """
+    work = background[:WORK_TEXTS]
+    count, total = len(work), work.sum(axis=0)
+    mean = (float(total @ total) - count) / (count * (count - 1))
+    return mean + setting * (1 - mean)

@@ -45,7 +45,7 @@ def fingerprint_failure(log: str) -> tuple[int, ...]:
     """What a lesson is found by: the log's strongest lines that tell this failure from others; later ones first."""
     strong = sorted((line for line in read_log(log) if line.score >= STRONG), key=lambda line: -line.position)
     strongest = sorted(strong, key=lambda line: -line.score)
-    return fingerprint_lines(line.text for line in strongest if _is_telling(sign_line(line.text)))
+    return fingerprint_lines(line.text for line in strongest if count_telling(line.text) >= TELLING_TERMS_MIN)
 
 
 def fingerprint_lines(lines: Iterable[str]) -> tuple[int, ...]:
@@ -54,8 +54,9 @@ def fingerprint_lines(lines: Iterable[str]) -> tuple[int, ...]:
     return tuple(_hash(signature) for signature in signatures if signature)[:FINGERPRINTS_MAX]
 
 
-def _is_telling(signature: str) -> bool:
-    return len(set(tokenize(signature)) - _SAID_OF_ANY_FAILURE) >= TELLING_TERMS_MIN
+def count_telling(line: str) -> int:
+    """How many of its words are not said of any failure: without one, a line tells that something failed, not what."""
+    return len(set(tokenize(sign_line(line))) - _SAID_OF_ANY_FAILURE)
 
 
 def _hash(signature: str) -> int:

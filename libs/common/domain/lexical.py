@@ -28,9 +28,10 @@ _SUFFIXES = (
 )  # fmt: skip
 _STEM_CHARS_MIN = 3
 
-COMMON_SHARE = 0.1
+COMMON_SHARE = 0.15
+"""Of the items of a scope: what stands in more of them cannot tell them apart."""
 COMMON_FROM_SIZE = 25
-"""In a smaller scope a tenth is a handful, and says nothing about how common a word is."""
+"""In a smaller scope such a share is a handful, and says nothing about how common a word is."""
 
 
 def stem(word: str) -> str:
@@ -99,8 +100,8 @@ def weigh_terms(terms: Iterable[str], scope: Frequencies, background: Frequencie
     """How much each term of a query tells in this scope.
 
     A term weighs its idf squared, since it counts once for the query and once for the item (as in a tf-idf cosine):
-    two common words in common say much less than one rare one. What stands in more than a tenth of a larger scope
-    cannot tell its items apart, and weighs nothing.
+    two common words in common say much less than one rare one. What stands in too many items of a larger scope
+    (`COMMON_SHARE`) weighs nothing.
     """
     both = scope + background
     return {term: 0.0 if is_common(term, scope) else both.idf(term) ** 2 for term in terms}

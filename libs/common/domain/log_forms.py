@@ -63,11 +63,15 @@ _QUIET: tuple[LineForm, ...] = (
     # A stack frame, a shell's trace, a long command, a progress display.
     _form(-5, r"^at [\w.$<]+[(/ ]", r"^\+{1,2} ?\S", r"^\$ ", r"^(?:Compiling|Downloading|Installing|Requirement) "),
     _form(-3, r"(?: --?\w[\w-]*(?:[= ]\S+)?){5}"),
+    # A compiler's excerpt of the source, and what it says of its own macros.
+    _form(-6, r"^(?:LL|\d+) [|+-](?: |$)", r"^\| ", r"note: this (?:error|warning) originates in"),
     # A source line that a traceback quotes.
     _form(-3, r"^(?:> +)?(?:raise|except|if|elif|else|return|def|for|while|try|throw|catch|case)\b.*[():;{]"),
     # A probe, a warning, a remark.
     _any_case(-3, r"^(?:-- )?(?:looking|checking) for\b", r"^(?:npm |\[)?warn(?:ing)?\b", r"\w+warning:"),
-    _any_case(-4, r"deprecat", r"^\[?(?:info|debug)\b", r"your build exited with", r"for possible reasons"),
+    _any_case(
+        -4, r"^(?!\[?error\b).*deprecat", r"^\[?(?:info|debug)\b", r"your build exited with", r"for possible reasons"
+    ),
 )
 
 

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 from lorebus.contracts.recall import Agent
 
-from libs.common.domain.fingerprint import FINGERPRINTS_MAX, fingerprint_lines
+from libs.common.domain.fingerprint import FINGERPRINTS_MAX, count_telling, fingerprint_lines
 from libs.common.domain.lexical import Frequencies, tokenize
 from libs.common.domain.log_forms import STRONG
 from libs.common.domain.log_lines import LINE_CHARS_MAX, is_log, read_log, select_lines
 
 QUERY_CHARS_MAX = 2_000
-TERMS_MAX = 8
+TERMS_MAX = 14
 PROSE_LINES_MAX = 8
 """Of a text that is no log: how many of its first lines may be an error line that was pasted into it."""
 LOG_READERS: frozenset[Agent | None] = frozenset({"ci_fixer", "gate_fixer"})
@@ -21,6 +21,11 @@ LOG_READERS: frozenset[Agent | None] = frozenset({"ci_fixer", "gate_fixer"})
 
 _REVIEW_LABELS = re.compile(r"^\[[^\]/\n]{1,80}/[^\]\n]{1,40}\] \[[^\]\n]{1,80}\] (?:\S{1,300} )?[—–-] ", re.MULTILINE)
 """`[REVIEWER/SEVERITY] [CATEGORY] file:line —`: the same for every rejection of a kind, so it tells none apart."""
+
+_QUOTED = re.compile(r"`[^`]*`")
+
+_LABELS = re.compile(r"^(?:error|warning|(?:= )?(?:help|note)): ", re.MULTILINE)
+"""What a compiler puts before its sentences: it says how bad, not what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +66,13 @@ class _Asked:
 def _read_as_log(text: str) -> _Asked:
     """Of the end of a tool's output: a failure is reported last."""
     lines = _find_error_lines(text)
-    return _Asked("\n".join(lines) or text.strip()[-QUERY_CHARS_MAX:], lines[-FINGERPRINTS_MAX:])
+    return _ask_with(lines) if lines else _Asked(text.strip()[-QUERY_CHARS_MAX:], [])
 
 
 def _read_as_text(text: str, agent: Agent | None) -> _Asked:
     said = _REVIEW_LABELS.sub("", text) if agent == "review_fixer" else text
     if is_log(said) and (lines := _find_error_lines(said)):
-        return _Asked("\n".join(lines), lines[-FINGERPRINTS_MAX:])
+        return _ask_with(lines)
     prose = said.strip()[:QUERY_CHARS_MAX]
     # As they stand: cleaning takes as long as all else here, and few people paste a line with its time and its ids.
     return _Asked(prose, [line for line in prose.splitlines()[:PROSE_LINES_MAX] if len(line) <= LINE_CHARS_MAX])
@@ -75,3 +80,19 @@ def _read_as_text(text: str, agent: Agent | None) -> _Asked:
 
 def _find_error_lines(text: str) -> list[str]:
     return [line.text for line in select_lines(read_log(text), QUERY_CHARS_MAX, STRONG)]
+
+
+def _ask_with(lines: Sequence[str]) -> _Asked:
+    return _Asked(_LABELS.sub("", "\n".join(_find_telling(lines))), lines[-FINGERPRINTS_MAX:])
+
+
+def _find_telling(lines: Sequence[str]) -> Sequence[str]:
+    """Those that tell this failure from others, which what any failure ends with does not.
+
+    Of lines that differ in what they quote alone the first: one fault in forty places is still one.
+    """
+    telling: dict[str, str] = {}
+    for line in lines:
+        if count_telling(line):
+            telling.setdefault(_QUOTED.sub("", line), line)
+    return list(telling.values()) or lines

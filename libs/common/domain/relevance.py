@@ -6,13 +6,15 @@ the right lesson in a small scope, and the words win most of it back.
 A word weighs by how rare it is in the scope and the background together: in a scope of one item every word is in all
 of its items, and only the background can tell a rare word from a common one; in a large scope the scope decides.
 
+Among many items some are near a question by chance alone, so both bars rise with the size of the scope.
+
 The rank of an item does not depend on which other items were found. `recall`'s statement computes it in SQL; a test
 holds both to the same answers.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 from typing import Any, Generic, TypeVar
 
 from libs.common.domain.calibration import SETTING_DEFAULT, Background, z_of_setting
@@ -20,14 +22,18 @@ from libs.common.domain.lexical import coverage
 
 KeyT = TypeVar("KeyT")
 
-WORDS_WEIGHT = 6.0
-"""What full coverage adds to the rank, in standard deviations of the background. 4 to 12 rank alike."""
-TERMS_TYPICAL = 80
+WORDS_WEIGHT = 12.0
+"""What full coverage adds to the rank, in standard deviations of the background. 9 to 16 rank alike."""
+TERMS_TYPICAL = 50
 """An item of so many distinct terms is neither long nor short."""
-SAME_FAILURE_LIFT = 6.0
-"""What an equal fingerprint adds to the rank: as much as full coverage. 2 to 9 rank alike."""
+SAME_FAILURE_LIFT = 12.0
+"""What an equal fingerprint adds to the rank: as much as full coverage. 2 to 16 rank alike."""
 COVERAGE_DEFAULT = 0.2
 """The bar of the lexical arm at the default setting: a fifth of the query's weight."""
+STRICT_FROM_SIZE = 25
+STRICTNESS_GROWTH = 0.25
+STRICTNESS_MAX = 1.5
+"""Reached at 185 items. Beyond it more would be lost than is silenced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +70,19 @@ class Gate:
         return item.z >= self.z_min or item.coverage >= self.coverage_min or item.same_failure
 
 
-def gate_of_setting(setting: float) -> Gate | None:
-    """Both bars move with the setting; None lets everything through."""
+def gate_of_setting(setting: float, size: int = 0) -> Gate | None:
+    """Both bars move with the setting and with the size of the scope; None lets everything through."""
     if setting <= 0:
         return None
-    return Gate(z_of_setting(setting), COVERAGE_DEFAULT * setting / SETTING_DEFAULT)
+    strictness = strictness_of(size)
+    return Gate(z_of_setting(setting) * strictness, COVERAGE_DEFAULT * setting / SETTING_DEFAULT * strictness)
+
+
+def strictness_of(size: int) -> float:
+    """By how much the bars of a scope of so many items are higher than those of a small one."""
+    if size <= STRICT_FROM_SIZE:
+        return 1.0
+    return min(STRICTNESS_MAX, 1 + STRICTNESS_GROWTH * log(size / STRICT_FROM_SIZE))
 
 
 def rank_items(

@@ -74,8 +74,8 @@ def test_a_rare_word_outweighs_many_common_ones():
     assert weights["rare"] > 9 * weights["common"]
 
 
-def test_what_stands_in_more_than_a_tenth_of_a_large_scope_weighs_nothing():
-    scope = Frequencies(100, {"build": 11, "parser": 10})
+def test_what_stands_in_too_many_items_of_a_large_scope_weighs_nothing():
+    scope = Frequencies(100, {"build": 16, "parser": 15})
     weights = weigh_terms(["build", "parser"], scope, Frequencies(0, {}))
     assert weights["build"] == 0
     assert weights["parser"] > 0

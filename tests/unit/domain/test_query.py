@@ -1,6 +1,7 @@
 import pytest
 from lorebus.contracts.recall import Agent
 
+from libs.common.domain.fingerprint import fingerprint_lines
 from libs.common.domain.lexical import Frequencies, count_documents, tokenize
 from libs.common.domain.query import QUERY_CHARS_MAX, TERMS_MAX, prepare_query
 
@@ -18,6 +19,44 @@ def test_a_log_asks_with_its_error_lines():
     assert query.embed_text == "error[E0425]: cannot find value `config` in this scope"
     assert "config" in query.terms
     assert "cach" not in query.terms
+
+
+CLIPPY = """   Compiling parser v1.9.0
+error: use of deprecated lint attribute
+  --> src/lib.rs:5:1
+   |
+LL |     assert_eq!(missing(), true);
+   |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+   |
+   = help: consider the attribute of the tool
+   = note: this error originates in the macro `mac` (in Nightly builds, run with -Z macro-backtrace for more info)
+
+error: casting `Short` to `char` loses precision
+error: casting `Long` to `char` loses precision
+error: aborting due to 3 previous errors
+error: could not compile due to the errors above
+##[error]Process completed with exit code 101.
+"""
+
+
+def test_a_log_asks_neither_with_the_source_it_quotes_nor_with_what_any_failure_ends_with():
+    assert prepare_query(CLIPPY, NONE).embed_text.splitlines() == [
+        "use of deprecated lint attribute",
+        "consider the attribute of the tool",
+        "casting `Short` to `char` loses precision",
+    ]
+
+
+def test_every_line_of_a_fault_in_several_places_finds_the_lesson_of_that_line():
+    asked = prepare_query(CLIPPY, NONE).fingerprints
+    assert set(fingerprint_lines(["error: casting `Long` to `char` loses precision"])) < set(asked)
+
+
+def test_a_log_that_tells_nothing_but_that_it_failed_asks_with_that():
+    log = "make all\nerror: could not compile due to the errors above\n##[error]Process completed with exit code 101.\n"
+    assert prepare_query(log, NONE, agent="ci_fixer").embed_text == (
+        "could not compile due to the errors above\nProcess completed with exit code 101."
+    )
 
 
 def test_any_other_text_asks_with_itself():

@@ -2,7 +2,15 @@ import pytest
 
 from libs.common.domain.calibration import Background
 from libs.common.domain.lexical import Frequencies, weigh_terms
-from libs.common.domain.relevance import Candidate, gate_of_setting, rank_items, recall_items
+from libs.common.domain.relevance import (
+    STRICT_FROM_SIZE,
+    STRICTNESS_MAX,
+    Candidate,
+    gate_of_setting,
+    rank_items,
+    recall_items,
+    strictness_of,
+)
 
 NOTHING = Frequencies(0, {})
 WORDS = Frequencies(256, {"test": 90, "fail": 60})
@@ -36,6 +44,19 @@ def test_a_stricter_setting_raises_both_bars():
     assert strict
     assert lenient.z_min < strict.z_min
     assert lenient.coverage_min < strict.coverage_min
+
+
+def test_both_bars_are_higher_in_a_larger_scope_up_to_a_bound():
+    small, larger = gate_of_setting(0.7, STRICT_FROM_SIZE), gate_of_setting(0.7, 4 * STRICT_FROM_SIZE)
+    assert small == gate_of_setting(0.7)
+    assert larger
+    assert small
+    assert (larger.z_min > small.z_min, larger.coverage_min > small.coverage_min) == (True, True)
+    assert strictness_of(100_000) == STRICTNESS_MAX
+
+
+def test_a_larger_scope_lets_everything_through_at_setting_zero():
+    assert gate_of_setting(0, 10_000) is None
 
 
 def test_the_words_decide_between_items_that_are_equally_near():

@@ -8,6 +8,7 @@ import pytest
 from recalled_items import NOW, found
 
 from libs.common.domain.calibration import Background
+from libs.common.domain.relevance import gate_of_setting
 from services.recall.rules import (
     EVERYTHING_PASSES,
     HELD_NOTE,
@@ -24,6 +25,7 @@ from services.recall.rules import (
     created_after,
     find_flagged,
     needs_screening,
+    tighten,
     withhold,
     without,
 )
@@ -135,3 +137,20 @@ def test_a_held_lesson_is_explained_without_any_text_of_it() -> None:
 @pytest.mark.parametrize(("field", "status"), [("is_superseded", "superseded"), ("is_consolidated", "consolidated")])
 def test_superseded_and_consolidated_come_before_held(field: str, status: str) -> None:
     assert stored(is_held=True, **{field: True}).status == status
+
+
+@pytest.mark.parametrize("setting", [0.5, 0.7, 1.0])
+def test_the_bars_of_a_scope_are_those_of_the_domain_at_its_size(setting: float) -> None:
+    bars, gate = tighten(bars_of(setting, BACKGROUND), BACKGROUND, 1_000), gate_of_setting(setting, 1_000)
+    assert gate
+    assert (BACKGROUND.z(bars.cosine_min), bars.coverage_min) == pytest.approx((gate.z_min, gate.coverage_min))
+
+
+@pytest.mark.parametrize("bars", [bare_bars(0.7), EVERYTHING_PASSES], ids=["bare cosine", "everything"])
+def test_bars_that_know_no_background_are_the_same_in_any_scope(bars: Bars) -> None:
+    assert tighten(bars, BACKGROUND, 1_000) == bars
+
+
+def test_without_a_vector_the_words_have_to_cover_more_of_a_question_in_a_large_scope() -> None:
+    bars = tighten(blind_bars(0.7), Background(mean=0.0, sd=1.0), 1_000)
+    assert (bars.cosine_min, bars.coverage_min) == (inf, pytest.approx(0.3))
