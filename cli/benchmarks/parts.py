@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from faststream.nats import NatsBroker
-from lorebus import Lorebus, LorebusError
+from lorebus import Lorebus, LorebusError, RecallReply
 from lorebus.asking import ask
 from nats.aio.msg import Msg
 
@@ -97,7 +97,10 @@ class Parts:
         def in_turn(part: Callable[[Prepared], Awaitable[object]]) -> Part:
             return lambda number: part(asked[number % len(asked)])
 
-        return {name: in_turn(part) for name, part in parts.items()}
+        async def fresh(number: int) -> object:
+            return await self._ask(space_out(asked[number % len(asked)].text, 1 + number // len(asked)))
+
+        return {name: in_turn(part) for name, part in parts.items()} | {"fresh": fresh}
 
     async def _empty(self, _one: Prepared) -> object:
         return await ask(self.memory.connection, ECHO, lambda _left: b"{}", DEADLINE_SECONDS)
@@ -123,12 +126,24 @@ class Parts:
         return build_reply(one.found, 0).model_dump_json().encode()
 
     async def _recall(self, one: Prepared) -> object:
-        reply = await self.memory.recall(
-            one.text, repository=self.repository, limit=LIMIT, deadline_seconds=DEADLINE_SECONDS
-        )
-        if reply.degraded or len(reply.items) != len(one.found):
-            raise RecallNotWhole(f"a recall gave {len(reply.items)} items, degraded by {reply.reason}")
+        reply = await self._ask(one.text)
+        if len(reply.items) != len(one.found):
+            raise RecallNotWhole(f"a recall gave {len(reply.items)} items in place of {len(one.found)}")
         return reply
+
+    async def _ask(self, text: str) -> RecallReply:
+        reply = await self.memory.recall(
+            text, repository=self.repository, limit=LIMIT, deadline_seconds=DEADLINE_SECONDS
+        )
+        if reply.degraded:
+            raise RecallNotWhole(f"a recall was degraded by {reply.reason}")
+        return reply
+
+
+def space_out(text: str, number: int) -> str:
+    """The same words, as a text that nobody has asked with before: the number says which gaps are wider."""
+    first, *words = text.split(" ")
+    return first + "".join(f"{' ' * (1 + (number >> place & 1))}{word}" for place, word in enumerate(words))
 
 
 class RecallNotWhole(LorebusError):

@@ -4,12 +4,9 @@ Everything runs in this process and on one event loop, as `lorebus up` runs it: 
 empty service on a broker connection of its own. Postgres and nats-server are processes of their own, durable.
 """
 
-import asyncio
-import tempfile
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lorebus import Lorebus, LorebusError
@@ -20,9 +17,9 @@ from cli.benchmarks.filling import Filling
 from cli.benchmarks.parts import LIMIT, TENANT, Parts, Prepared, subscribe_echoes
 from cli.benchmarks.runs import Failure
 from cli.benchmarks.timing import Timing, measure
-from cli.one_machine import PROGRAMS, Machine, Ports, one_machine
+from cli.one_machine import Machine
 from cli.output import notes
-from cli.own_servers import refuse_real_servers
+from cli.sample_machine import PATIENCE_SECONDS, sample_machine
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.connection import create_broker
 from libs.common.database import create_engine, create_pool
@@ -31,8 +28,7 @@ from libs.common.domain.setting_keys import SUPERSEDE_THRESHOLD
 from libs.common.embedding.choose import create_embedder
 from libs.common.embedding.models import background_texts, open_model
 from libs.common.gate_client import GateClient
-from libs.common.run import AnyProgram
-from services.recall.settings import RecallSettings
+from libs.common.settings import CommonSettings
 from services.recall.store import RecallStore
 
 REPOSITORY = "bench/large"
@@ -40,16 +36,9 @@ SMALLER = {f"bench/small-{size}": size for size in (3, 10, 20, 40, 80)}
 QUESTIONS_MAX = 50
 WARM_UP = 30
 SEED = 20_261_130
-EMPTY_FACTOR = 4
-PART_SECONDS_MAX = 10.0
+FRESH_FACTOR = 4
+KNOWN_FACTOR = 3
 SUPERSESSION_OFF = 1.0
-
-
-class PatientRecallSettings(RecallSettings):
-    """A slow answer is to be measured, not cut off."""
-
-    recall_gate_timeout_seconds: float = PART_SECONDS_MAX
-    recall_store_timeout_seconds: float = PART_SECONDS_MAX
 
 
 class TooFewQuestions(LorebusError):
@@ -58,59 +47,56 @@ class TooFewQuestions(LorebusError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was measured. `ratio`: recall against its bound, 1 or less is good."""
+    """What was measured. The ratios set a recall against its bound: 1 or less is good."""
 
     lessons: int
     repeats: int
     timings: dict[str, Timing]
 
     @property
-    def bound_ms(self) -> float:
-        return EMPTY_FACTOR * self.timings["empty"].p50_ms + self.timings["embed"].p50_ms
+    def fresh_bound_ms(self) -> float:
+        """Of a question that nobody has asked before."""
+        return FRESH_FACTOR * self.timings["empty"].p50_ms + self.timings["embed"].p50_ms
 
     @property
-    def ratio(self) -> float:
-        return self.timings["recall"].p50_ms / self.bound_ms
+    def fresh_ratio(self) -> float:
+        return self.timings["fresh"].p50_ms / self.fresh_bound_ms
+
+    @property
+    def known_bound_ms(self) -> float:
+        """Of one that was asked before, so that it is not embedded again."""
+        return KNOWN_FACTOR * self.timings["empty"].p50_ms
+
+    @property
+    def known_ratio(self) -> float:
+        return self.timings["recall"].p50_ms / self.known_bound_ms
+
+    @property
+    def holds(self) -> bool:
+        return max(self.fresh_ratio, self.known_ratio) <= 1
 
     def as_json(self) -> dict[str, Any]:
         return {
             "lessons": self.lessons,
             "repeats": self.repeats,
             "parts": {name: asdict(timing) for name, timing in self.timings.items()},
-            "bound_ms": self.bound_ms,
-            "ratio": self.ratio,
-            "ok": self.ratio <= 1,
+            "fresh": {"bound_ms": self.fresh_bound_ms, "ratio": self.fresh_ratio},
+            "known": {"bound_ms": self.known_bound_ms, "ratio": self.known_ratio},
+            "ok": self.holds,
         }
 
 
 async def bench_recall(lessons: int, repeats: int) -> Report:
-    refuse_real_servers("bench")
-    with tempfile.TemporaryDirectory(prefix="lorebus-bench-") as folder:
-        await asyncio.to_thread(Path(folder).chmod, 0o711)  # the servers' user has to pass through
-        async with _machine(Path(folder) / "data") as machine, _parts(machine) as (parts, engine):
-            await _keep_all(engine)
-            failures = await Filling(parts.memory, engine).fill({REPOSITORY: lessons, **SMALLER}, SEED)
-            asked = await _choose_questions(parts, failures[REPOSITORY])
-            return Report(lessons, repeats, await _measure(parts, asked, repeats))
-
-
-@asynccontextmanager
-async def _machine(data: Path) -> AsyncGenerator[Machine]:
-    programs: list[AnyProgram] = [
-        PROGRAMS["gate"],
-        PROGRAMS["writer"],
-        replace(PROGRAMS["recall"], settings=PatientRecallSettings),
-    ]
-    with notes.status("starting Postgres, NATS and the services"):
-        stack = AsyncExitStack()
-        machine = await stack.enter_async_context(one_machine(data, Ports(), programs=programs))
-    async with stack:
-        yield machine
+    async with sample_machine("bench", ("gate", "writer", "recall")) as machine, _parts(machine) as (parts, engine):
+        await _keep_all(engine)
+        failures = await Filling(parts.memory, engine).fill({REPOSITORY: lessons, **SMALLER}, SEED)
+        asked = await _choose_questions(parts, failures[REPOSITORY])
+        return Report(lessons, repeats, await _measure(parts, asked, repeats))
 
 
 @asynccontextmanager
 async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
-    settings = PatientRecallSettings()
+    settings = CommonSettings()
     engine = create_engine(machine.database_url, "bench", connections_max=2)
     pool = await create_pool(machine.database_url, "bench", connections_max=2)
     broker = create_broker(machine.nats_url, "bench")
@@ -119,8 +105,8 @@ async def _parts(machine: Machine) -> AsyncGenerator[tuple[Parts, AsyncEngine]]:
         async with Lorebus(machine.nats_url, name="lorebus-bench") as memory:
             parts = Parts(
                 memory=memory,
-                gate=GateClient(await broker.connect(), PART_SECONDS_MAX),
-                store=RecallStore(engine, pool, PART_SECONDS_MAX),
+                gate=GateClient(await broker.connect(), PATIENCE_SECONDS),
+                store=RecallStore(engine, pool, PATIENCE_SECONDS),
                 model=await open_model(engine, create_embedder(settings.embedder, settings.embedding_dimensions)),
                 words=count_documents(tokenize(text) for text in background_texts()),
                 repository=REPOSITORY,
