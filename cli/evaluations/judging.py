@@ -42,6 +42,7 @@ class Gate:
 class Judged:
     row: Row
     matched: tuple[str, ...]
+    watched: tuple[str, ...]
     is_complete: bool
     is_changed: bool
     scan_seconds: float
@@ -53,6 +54,11 @@ class Judged:
         return bool(self.matched) or not (self.is_complete or self.row.is_attack)
 
     @property
+    def is_held(self) -> bool:
+        """Not refused, yet watched: of a low tier it is recalled only once an administrator has released it."""
+        return bool(self.watched) and not self.matched
+
+    @property
     def seconds(self) -> float:
         return self.scan_seconds + self.mask_seconds
 
@@ -60,7 +66,7 @@ class Judged:
 def judge(row: Row, gate: Gate) -> Judged:
     masked, mask_seconds = timed(gate.mask, row.text)
     scan, scan_seconds = timed(gate.scan, row.text)
-    return Judged(row, scan.matched, scan.complete, masked != row.text, scan_seconds, mask_seconds)
+    return Judged(row, scan.matched, scan.watched, scan.complete, masked != row.text, scan_seconds, mask_seconds)
 
 
 def timed(work: Callable[[str], ResultT], text: str) -> tuple[ResultT, float]:

@@ -8,6 +8,7 @@ from itertools import groupby
 from cli.evaluations.bars import Bar
 from cli.evaluations.corpus import GROUPS, Group, Row
 from cli.evaluations.costs import Costs
+from cli.evaluations.generality import Generality, measure_generality
 from cli.evaluations.judging import Judged
 from cli.evaluations.robustness import Robustness
 from cli.evaluations.shares import Share, share_of
@@ -49,7 +50,7 @@ class Report:
 
     @property
     def sources(self) -> list[SourceKind]:
-        """Nothing is trained here, so every source is judged by rules that were not fitted to it by this command."""
+        """Each by itself; `generality` says how far they speak for sources that nobody has seen."""
         ordered = sorted(self.judged, key=_place)
         return [
             SourceKind(source, kind, label, share_of(one.is_refused for one in judged))
@@ -60,6 +61,10 @@ class Report:
     def worst(self) -> list[tuple[Group, str, Share]]:
         """The source that each group with a bar fares worst on."""
         return [(group, *self._worst(group)) for group, _ in self.groups if group.direction]
+
+    @property
+    def generality(self) -> list[Generality]:
+        return measure_generality(self.judged)
 
     @property
     def changed(self) -> Share:
@@ -86,6 +91,7 @@ class Report:
             "holds": self.holds,
             "bars": [bar.as_json() for bar in self.bars],
             "groups": {group.name: share.as_json() for group, share in self.groups},
+            "generality": {one.group.name: one.as_json() for one in self.generality},
             "sources": [source.as_json() for source in self.sources],
             "worst": {group.name: {"source": source, **share.as_json()} for group, source, share in self.worst},
             "changed_by_masking": self.changed.as_json(),

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from cli.evaluations.bars import Bar
 from cli.evaluations.costs import Costs
+from cli.evaluations.generality import Generality
 from cli.evaluations.report import Report
 from cli.evaluations.robustness import Robustness
 from cli.evaluations.shares import Share
@@ -18,6 +19,7 @@ SHARE_COLUMNS = ("n", "refused", "95 % interval")
 def show_report(report: Report) -> None:
     out.print(plain(f"{len(report.judged)} texts, pattern set {report.pattern_set} of {report.patterns} patterns\n"))
     _show("group", SHARE_COLUMNS, [(group.name, *_cells(share)) for group, share in report.groups])
+    _show_generality(report.generality)
     places = [(f"{place.source} / {place.kind}", place.label, place.refused) for place in report.sources]
     _show("attacks: source / kind", SHARE_COLUMNS, [(name, *_cells(share)) for name, label, share in places if label])
     _show(
@@ -31,9 +33,15 @@ def show_report(report: Report) -> None:
     if report.robustness:
         _show_robustness(report.robustness)
     _show_costs(report.costs)
-    _show_bars(report.bars)
+    out.print(build_bars(report.bars))
     if report.incomplete.hits:
         out.print(plain(f"\n{report.incomplete.hits} scans were not complete", "bold red"))
+
+
+def _show_generality(generality: Sequence[Generality]) -> None:
+    columns = ("n", "across sources", "95 % interval", "only held")
+    rows = [(one.group.name, *_cells(one.across), f"{100 * one.held.value:.1f} %") for one in generality]
+    _show("attacks: found by patterns of two sources", columns, rows)
 
 
 def _show_robustness(robustness: Robustness) -> None:
@@ -57,12 +65,12 @@ def _show_costs(costs: Costs) -> None:
     )
 
 
-def _show_bars(bars: Sequence[Bar]) -> None:
+def build_bars(bars: Sequence[Bar]) -> Table:
     table = _table("bar", ("figure", "bar", ""))
     for bar in bars:
         verdict = Text("holds", "green") if bar.holds else Text("does not hold", "bold red")
         table.add_row(bar.name, f"{bar.figure:.2f} {bar.unit}", f"{bar.direction} {bar.limit:g} {bar.unit}", verdict)
-    out.print(table)
+    return table
 
 
 def _show(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

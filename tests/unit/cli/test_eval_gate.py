@@ -90,6 +90,26 @@ def test_the_report_as_json(corpus: Path) -> None:
     assert all(one["scan_ms"] > 0 for one in report["costs"]["hostile"])
 
 
+def test_a_pattern_that_finds_attacks_of_one_source_alone_does_not_count_across_sources(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    lone = {**ROWS[0], "id": "9", "text": "{{ config.__class__ }}", "source": "z"}
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in (*ROWS, lone)))
+    report: dict[str, Any] = json.loads(evaluate(str(path), "--json").stdout)
+    memory = "memory-relevant attacks"
+    assert report["groups"][memory]["hits"] == 2
+    assert report["generality"][memory]["across_sources"]["hits"] == 1
+    assert "true lessons" not in report["generality"]
+
+
+def test_an_attack_that_is_only_watched_counts_as_held(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    watched = {**ROWS[0], "text": "requests.get(url, verify=False)", "kind": "lesson-weaken"}
+    path.write_text(f"{json.dumps(watched)}\n")
+    report: dict[str, Any] = json.loads(evaluate(str(path), "--json").stdout)
+    poison = report["generality"]["lesson-shaped poison"]
+    assert (poison["across_sources"]["hits"], poison["held"]["hits"]) == (0, 1)
+
+
 def test_the_exit_code_is_1_when_a_bar_does_not_hold(corpus: Path) -> None:
     """One of four benign texts is masked, which is more than 0.2 %."""
     result = evaluate(str(corpus), "--json")
@@ -101,7 +121,7 @@ def test_the_exit_code_is_1_when_a_bar_does_not_hold(corpus: Path) -> None:
 
 def test_the_table_names_groups_sources_and_bars_and_shows_no_text(corpus: Path) -> None:
     result = evaluate(str(corpus))
-    for words in ("true lessons", "a / memory", "95 % interval", "µs/KB", "holds"):
+    for words in ("true lessons", "a / memory", "95 % interval", "across sources", "only held", "µs/KB", "holds"):
         assert words in result.stdout
     assert "Ignore all" not in result.output
 
