@@ -14,6 +14,7 @@ COMMANDS = {
     "explain": "Show where a lesson came from.",
     "tap": "Watch what the memory does, live.",
     "runs": "Show what became of each event.",
+    "channel": "Show and change the directory of chat channels.",
     "settings": "Show and change how the memory behaves.",
     "patterns": "Show and change what the gate looks for.",
     "pending": "Release or refuse memories that wait for you.",

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import sqlalchemy as sa
 from lorebus import Lorebus
+from lorebus.contracts.channels import split_channel_key
 from lorebus.contracts.memory import DeleteMemory
 from nats.errors import Error as NatsError
 from nats.js.errors import Error as JetStreamError
@@ -29,7 +30,7 @@ from services.consolidator.forgetting.targets import find_events, find_targets
 ERASED_SECONDS_MAX = 60.0
 """How long the bus may take to be cleared behind a delete."""
 ASK_SECONDS = 5.0
-SCOPE_OPTIONS = {"swe-lessons": "repository", "channel-memory": "channel", "agent-memory": "project"}
+SCOPE_OPTIONS = {"swe-lessons": "repository", "agent-memory": "project"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,14 @@ class Text:
     scope_key: str
     summary: str
     rationale: str
+
+
+def place_of(text: Text) -> dict[str, Any]:
+    """Where recall is asked for it."""
+    if text.scope_kind == "channel-memory":
+        org_id, channel = split_channel_key(text.scope_key)
+        return {"channel": channel, "org_id": org_id}
+    return {SCOPE_OPTIONS[text.scope_kind]: text.scope_key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +144,7 @@ class Proving:
         """By the old text, every item let through, and by search where the memory was a lesson."""
         found: dict[str, int] = {}
         for text in self._remembered.texts:
-            place: dict[str, Any] = {SCOPE_OPTIONS[text.scope_kind]: text.scope_key}
+            place = place_of(text)
             options: dict[str, Any] = {"similarity_min": 0, "limit": 10, "deadline_seconds": ASK_SECONDS}
             reply = await self._memory.recall(text.summary, **place, **options)
             if reply.degraded:

@@ -46,6 +46,12 @@ async def deactivate(connection: AsyncConnection, scope_id: int, ids: Sequence[U
     )
 
 
+async def delete_unused_words(connection: AsyncConnection, scope_id: int, words: Sequence[str]) -> None:
+    """Of these, what no active memory says any more: the counts alone would tell what a deleted one said."""
+    unused = sa.delete(scope_terms).where(scope_terms.c.scope_id == scope_id, scope_terms.c.documents == 0)
+    await connection.execute(unused.where(is_among(scope_terms.c.term, words)))
+
+
 async def _flip(connection: AsyncConnection, scope_id: int, ids: Sequence[UUID], *, is_active: bool) -> None:
     await connection.execute(
         sa.update(memory_vectors).where(is_among(memory_vectors.c.item_id, ids)).values(active=is_active)

@@ -14,8 +14,8 @@ from lorebus.contracts.subjects import RUN_FINISHED
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from libs.common.database import are_among
-from libs.common.domain.memory import event_of
+from libs.common.database import are_among, is_among
+from libs.common.domain.memory import event_key, event_of
 from libs.common.inbox import Receipt
 from libs.common.schema import (
     bus_erasures,
@@ -23,6 +23,7 @@ from libs.common.schema import (
     evidence_parts,
     inbox,
     inbox_copies,
+    ingest_windows,
     model_answers,
     tombstones,
 )
@@ -55,9 +56,9 @@ async def delete_copies(connection: AsyncConnection, tenant: str, keys: Iterable
 async def _delete_copies(
     connection: AsyncConnection, tenant: str, events: Sequence[tuple[str, str]]
 ) -> list[StoppedEvent]:
-    runs = [event_id for schema_name, event_id in events if schema_name == RUN_FINISHED]
-    for table in (evidence_parts, model_answers):
-        gone = sa.delete(table).where(table.c.tenant == tenant, table.c.event_id.in_(runs))
+    keys = [event_key(schema_name, event_id) for schema_name, event_id in events]
+    for table in (evidence_parts, model_answers, ingest_windows):
+        gone = sa.delete(table).where(table.c.tenant == tenant, is_among(table.c.event_id, keys))
         await connection.execute(gone)
     await connection.execute(sa.delete(dead_letters).where(*_are(dead_letters, tenant, events)))
     for table in (inbox, inbox_copies):

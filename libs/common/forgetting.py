@@ -17,16 +17,18 @@ import sqlalchemy as sa
 from lorebus.contracts.facts.writer import LessonSkipped
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from libs.common.active_items import activate, deactivate
+from libs.common.active_items import activate, deactivate, delete_unused_words
 from libs.common.database import is_among, lock_scope
 from libs.common.domain.lineage import Forgetting, Item, Lineage, plan_forgetting
 from libs.common.errors import StoreUnavailable
 from libs.common.event_copies import StoppedEvent, delete_copies
 from libs.common.outbox import insert_events
-from libs.common.schema import gate_verdicts, memory_items, memory_sources, scope_terms
+from libs.common.schema import audit, gate_verdicts, memory_items, memory_sources
 from libs.common.tombstones import FORGOTTEN, bury, lock_tombstones
 
 IDS_AT_ONCE_MAX = 5_000
+MEMORY_EDIT = "memory.edit"
+"""The action of audit rows that hold the words of a memory before and after."""
 
 FindTargets = Callable[[AsyncConnection], Awaitable[Sequence[UUID]]]
 
@@ -97,6 +99,7 @@ async def forget_items(connection: AsyncConnection, tenant: str, targets: Target
         await _rearrange(connection, rows, plan)
         await _delete_words(connection, gone)
         await _delete_verdicts(connection, tenant, {row.text_sha256 for row in gone})
+        await _delete_edits(connection, tenant, plan.deleted)
     stopped = await delete_copies(connection, tenant, events)
     await insert_events(connection, [_skipped(tenant, event) for event in stopped if event.repository])
     return Forgotten(plan.deleted, plan.restored)
@@ -170,11 +173,9 @@ def _by_scope(rows: Mapping[UUID, _Row], ids: Iterable[UUID]) -> Iterator[tuple[
 
 
 async def _delete_words(connection: AsyncConnection, gone: Sequence[_Row]) -> None:
-    """Words that no active memory has any more would tell what the deleted ones said."""
     for scope_id, rows in groupby(sorted(gone, key=lambda row: row.scope_id), key=lambda row: row.scope_id):
         words = sorted({term for row in rows for term in row.terms})
-        unused = sa.delete(scope_terms).where(scope_terms.c.scope_id == scope_id, scope_terms.c.documents == 0)
-        await connection.execute(unused.where(is_among(scope_terms.c.term, words)))
+        await delete_unused_words(connection, scope_id, words)
 
 
 async def _delete_verdicts(connection: AsyncConnection, tenant: str, hashes: Collection[str]) -> None:
@@ -184,6 +185,13 @@ async def _delete_verdicts(connection: AsyncConnection, tenant: str, hashes: Col
     is_forgotten = is_among(verdicts.text_sha256, sorted(hashes))
     unused = sa.delete(gate_verdicts).where(verdicts.tenant == tenant, is_forgotten, ~is_used)
     await connection.execute(unused)
+
+
+async def _delete_edits(connection: AsyncConnection, tenant: str, ids: Sequence[UUID]) -> None:
+    """What administrators had put in the place of what; that they did stays."""
+    edits = sa.update(audit).where(audit.c.tenant == tenant, audit.c.entity_kind == "memory")
+    edits = edits.where(audit.c.action == MEMORY_EDIT, is_among(audit.c.entity_id, [str(id_) for id_ in ids]))
+    await connection.execute(edits.values(before=sa.null(), after=sa.null()))
 
 
 def _skipped(tenant: str, event: StoppedEvent) -> LessonSkipped:

@@ -515,3 +515,57 @@ works = sa.Table(
     sa.Column("seen_at", Timestamp, nullable=False, server_default=_now),
     comment="Works that somebody with a role in them has used: others' are told from those that are not there",
 )
+
+channels = sa.Table(
+    "channels",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("channel", sa.Text, nullable=False),
+    sa.Column("org_id", sa.Text),
+    sa.Column("team_id", sa.Text),
+    sa.Column("is_private", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("is_active", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("passive_ingest_enabled", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("consolidation_enabled", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("org_flagging_enabled", sa.Boolean, nullable=False, server_default=sa.false()),
+    sa.Column("ingest_cursor", sa.Text),
+    sa.Column("flagged_at", Timestamp),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    sa.CheckConstraint("key = coalesce(org_id || '/', '') || channel", name="key"),
+    sa.Index("channels_team_idx", "tenant", "org_id", "team_id"),
+    comment="The directory of chat channels: whose each is, who may read it, and what it has opted in to",
+)
+
+ingest_windows = sa.Table(
+    "ingest_windows",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("event_id", sa.Text, primary_key=True),
+    sa.Column("after", sa.Text),
+    sa.Column("created_at", Timestamp, nullable=False, server_default=_now),
+    comment="Where a page of messages in work began, since the cursor moves before the work; gone when its event ends",
+)
+
+channel_spend = sa.Table(
+    "channel_spend",
+    metadata,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("channel_key", sa.Text, primary_key=True),
+    sa.Column("month", sa.Date, primary_key=True),
+    sa.Column("calls", sa.Integer, nullable=False),
+    sa.Column("cost_usd", sa.Numeric(15, 9), nullable=False),
+    comment="What each channel's model and embedding calls cost in a month (UTC)",
+)
+
+channel_holds = sa.Table(
+    "channel_holds",
+    metadata,
+    sa.Column("id", sa.BigInteger, sa.Identity(), primary_key=True),
+    sa.Column("tenant", sa.Text, nullable=False),
+    sa.Column("channel_key", sa.Text, nullable=False),
+    sa.Column("usd", sa.Numeric(15, 9), nullable=False),
+    sa.Column("expires_at", Timestamp, nullable=False),
+    sa.Index("channel_holds_tenant_channel_key_idx", "tenant", "channel_key"),
+    comment="Calls of channels in flight at their estimated cost; one that its process did not settle runs out",
+)

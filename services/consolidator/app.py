@@ -9,6 +9,7 @@ from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.consume import Consumer, Consumption
 from libs.common.bus.relay import Relay
 from libs.common.bus.streams import CONSOLIDATOR
+from libs.common.channel_budget import ChannelBudget
 from libs.common.dead_letters import DeadLetters
 from libs.common.domain.lexical import count_documents, tokenize
 from libs.common.embedding.models import background_texts
@@ -18,6 +19,7 @@ from libs.common.inbox import Inbox
 from libs.common.language_model.answers import ModelAnswers
 from libs.common.language_model.metered import open_metered_model
 from libs.common.run import Program, Resources, Service
+from services.consolidator.embedding import Embedding
 from services.consolidator.forgetting.erasing import Erasing
 from services.consolidator.forgetting.handling import Forgetting
 from services.consolidator.merging import Merging
@@ -36,15 +38,16 @@ async def build(resources: Resources[ConsolidatorSettings]) -> Service:
     store = ConsolidatorStore(resources.engine, inbox)
     administered = AdministeredSettings(resources.engine, settings.settings_cache_seconds)
     models = await open_models(resources.engine, settings, is_writing=True)
+    budget = ChannelBudget(resources.engine, administered)
     service = ConsolidatorService(
         store=store,
         planning=Planning(store, administered),
         merging=Merging(
             GateClient(resources.client, settings.consolidator_gate_timeout_seconds),
-            await _open_merger(resources),
+            await _open_merger(resources, budget),
             count_documents(tokenize(text) for text in background_texts()),
         ),
-        models=models,
+        embedding=Embedding(models, budget),
         settings=administered,
         relay=relay,
     )
@@ -62,10 +65,10 @@ async def build(resources: Resources[ConsolidatorSettings]) -> Service:
     return Service(name="consolidator", tasks=[relay.run, scheduling.run, models.run, erasing.run])
 
 
-async def _open_merger(resources: Resources[ConsolidatorSettings]) -> ModelMerger | None:
+async def _open_merger(resources: Resources[ConsolidatorSettings], budget: ChannelBudget) -> ModelMerger | None:
     """None where no model is set."""
     model = await open_metered_model(resources.engine, resources.settings)
-    return model and ModelMerger(model, ModelAnswers(resources.engine), resources.settings.llm_tokens_max)
+    return model and ModelMerger(model, ModelAnswers(resources.engine), budget, resources.settings.llm_tokens_max)
 
 
 def _consumptions(service: ConsolidatorService) -> tuple[Consumption[Any], ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from libs.common.administered_settings import AdministeredSettings
+from libs.common.domain.calibration import cosine_of_likeness
 from libs.common.domain.setting_cascade import resolve_value
 from libs.common.domain.setting_keys import (
     CONSOLIDATION_MIN_CLUSTER_SIZE,
@@ -14,7 +15,7 @@ from libs.common.domain.setting_keys import (
     LESSON_MAX_AGE_DAYS,
 )
 from services.consolidator.clustering import Cluster, find_clusters
-from services.consolidator.rules import CLUSTERS_MAX, Left, Scope, Source, cosine_of_setting, split_by_trust
+from services.consolidator.rules import CLUSTERS_MAX, Left, Scope, Source, split_by_trust
 from services.consolidator.store import Candidate, ConsolidatorStore, Measure
 
 
@@ -59,7 +60,7 @@ class Planning:
         # Only lessons age: other memories are not about code that moves on (spec 6).
         age_days_max = resolve_value(LESSON_MAX_AGE_DAYS, stored, scope.owner) if scope.kind == "swe-lessons" else 0
         candidates = await self._store.find_candidates(scope, measure.model_id, age_days_max)
-        cosine_min = cosine_of_setting(setting, measure.background)
+        cosine_min = cosine_of_likeness(setting, measure.background)
         plan = Plan(len(candidates), size_min, cosine_min)
         if len(candidates) < size_min:
             return plan

@@ -9,9 +9,6 @@ from decimal import Decimal
 from typing import Any, Literal
 from uuid import UUID
 
-import numpy as np
-import numpy.typing as npt
-
 from libs.common.domain.lexical import tokenize
 from libs.common.domain.memory import TIER_AGENT, is_unverified, lowest_tier, screened_text
 from libs.common.domain.setting_cascade import Owner, Stored, resolve_value
@@ -159,17 +156,6 @@ class Tally:
     sources: int = 0
     created: Sequence[UUID] = ()
     left: dict[str, int] = field(default_factory=dict[str, int])
-
-
-def cosine_of_setting(setting: float, background: npt.NDArray[np.float32]) -> float:
-    """The cosine that a likeness stands for: 0 is that of two texts of the background, 1 that of a text to itself.
-
-    Not the z that recall asks for: that one tells what is relevant from what is not, and would join a tenth of all
-    pairs of a repository. Two models put the same pairs at about the same place between their background and 1.
-    """
-    count, total = len(background), background.sum(axis=0)
-    mean = (float(total @ total) - count) / (count * (count - 1))
-    return mean + setting * (1 - mean)
 
 
 def choose_enabled(scopes: Sequence[Scope], stored: Stored) -> list[Scope]:

@@ -9,13 +9,12 @@ from lorebus.contracts.subjects import CONSOLIDATION_REQUESTED
 
 from libs.common.administered_settings import AdministeredSettings
 from libs.common.bus.relay import Relay
-from libs.common.embedding.serving import Models
-from libs.common.errors import ModelReplaced
 from libs.common.inbox import Claim
+from services.consolidator.embedding import Embedding
 from services.consolidator.merging import Merged, Merging
 from services.consolidator.planning import Bars, Plan, Planning
-from services.consolidator.rules import Job, Merge, Scope, ScopeKind, build_rows, choose_enabled
-from services.consolidator.store import ConsolidatorStore, Measure, Ready, Result
+from services.consolidator.rules import Job, Scope, ScopeKind, choose_enabled
+from services.consolidator.store import ConsolidatorStore, Measure, Result
 
 _JOBS = UUID("a7f5d0c4-2d0a-5c8e-9a39-6b0b5c1f7d52")
 
@@ -32,7 +31,7 @@ class ConsolidatorService:
         store: ConsolidatorStore,
         planning: Planning,
         merging: Merging,
-        models: Models,
+        embedding: Embedding,
         *,
         settings: AdministeredSettings,
         relay: Relay,
@@ -40,7 +39,7 @@ class ConsolidatorService:
         self._store = store
         self._planning = planning
         self._merging = merging
-        self._models = models
+        self._embedding = embedding
         self._settings = settings
         self._relay = relay
 
@@ -69,11 +68,11 @@ class ConsolidatorService:
     async def _merge(self, request: RequestConsolidation, claim: Claim) -> None:
         # No connection is held across what follows: the model may take minutes.
         job = await self._open_job(request, claim)
-        model = self._models.serving
+        model = self._embedding.serving
         bars = Bars(request.similarity_min, request.cluster_size_min)
         plan = await self._planning.find_plan(job.scope, Measure(model.id, model.background), bars)
         merged = await self._merging.merge(job, plan.clusters)
-        tally = await self._store.commit(claim, job, await self._prepare(plan, merged, model.id))
+        tally = await self._store.commit(claim, job, await self._prepare(job, plan, merged, model.id))
         _log.info(
             "consolidator.consolidated",
             event_id=job.event_id,
@@ -91,21 +90,14 @@ class ConsolidatorService:
         scope = await self._store.find_scope(tenant, kind, key) or Scope(0, tenant, kind, key)
         return Job(scope, request.event_id, f"{CONSOLIDATION_REQUESTED}:{request.event_id}")
 
-    async def _prepare(self, plan: Plan, merged: Merged, model_id: int) -> Result:
+    async def _prepare(self, job: Job, plan: Plan, merged: Merged, model_id: int) -> Result:
         """Embeds what the gate has cleared. Raises EmbedderUnavailable, also where another model serves by now."""
-        ready = [await self._embed(merge, model_id) for merge in merged.merges]
+        embedded = await self._embedding.embed_all(job.scope, merged.merges, model_id)
         return Result(
             found=plan.found,
-            ready=ready,
-            left=[*plan.left, *merged.left],
+            ready=embedded.ready,
+            left=[*plan.left, *merged.left, *embedded.left],
             pattern_set=merged.pattern_set,
             model_id=model_id,
             idle_reason="too_few" if plan.candidates < plan.size_min else "nothing_alike",
         )
-
-    async def _embed(self, merge: Merge, model_id: int) -> Ready:
-        rows = build_rows(merge)
-        vectors = [await self._models.embed(row.summary) for row in rows]
-        if any(found.model_id != model_id for found in vectors):
-            raise ModelReplaced("another embedding model serves by now")
-        return Ready(merge, rows, vectors)

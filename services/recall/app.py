@@ -22,6 +22,7 @@ from libs.common.embedding.serving import open_models
 from libs.common.gate_client import GateClient
 from libs.common.run import Program, Resources, Service
 from services.recall.asking import Lookups
+from services.recall.channels import OtherChannels
 from services.recall.journal import Journal
 from services.recall.service import RecallService
 from services.recall.settings import RecallSettings
@@ -50,6 +51,7 @@ async def build(resources: Resources[RecallSettings]) -> Service:
         ),
         journal=journal,
         settings=AdministeredSettings(resources.engine, cache_seconds, timeout_seconds=store_seconds),
+        other_channels=OtherChannels(pool, store_seconds),
     )
     answering = Answering(resources.client)
     for subject, answerer in _answerers(service).items():

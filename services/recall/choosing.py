@@ -48,10 +48,20 @@ def drop_repeats(found: Sequence[Found], kind: Scope) -> list[Found]:
         return list(found)
     told: dict[str, Found] = {}
     for item in found:
-        text = " ".join(item.summary.lower().split())
+        text = _plain(item)
         if text not in told or item.tier > told[text].tier:
             told[text] = item
     return list(told.values())
+
+
+def fill_up(found: Sequence[Found], others: Sequence[Found]) -> list[Found]:
+    """The others behind what was found, without those that say what it says."""
+    said = {_plain(item) for item in found}
+    return [*found, *(item for item in drop_repeats(others, "channel-memory") if _plain(item) not in said)]
+
+
+def _plain(item: Found) -> str:
+    return " ".join(item.summary.lower().split())
 
 
 def may_hide_more(found: Sequence[Found], chosen: Sequence[Found]) -> bool:

@@ -67,6 +67,7 @@ def _build_item(item: Found, variant_of: str | None) -> RecalledItem:
         variant_of=variant_of,
         created_at=item.created_at,
         run_id=item.run_id,
+        from_other_channel=item.from_other_channel,
     )
 
 
@@ -82,5 +83,6 @@ def _fence(item: Found, variant_of: str) -> FencedItem:
         item.failure_type or GENERAL,
         is_low_confidence=is_low_confidence(item.confidence),
         is_unverified=is_unverified(item.tier),
+        is_from_elsewhere=item.from_other_channel,
         variant_of=variant_of,
     )

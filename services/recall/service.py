@@ -20,10 +20,12 @@ from lorebus.contracts.recall import (
 )
 
 from libs.common.administered_settings import AdministeredSettings
+from libs.common.domain.setting_cascade import NOBODY, Owner
 from libs.common.errors import EmbedderUnavailable, GateUnavailable, StoreUnavailable
 from libs.common.gate_client import GateClient, Screening
 from services.recall.asking import Asking, Lookups
-from services.recall.choosing import choose_items, drop_repeats, may_hide_more
+from services.recall.channels import OtherChannels
+from services.recall.choosing import choose_items, drop_repeats, fill_up, may_hide_more
 from services.recall.drops import DropReports
 from services.recall.journal import Journal
 from services.recall.limits import Limits, find_limits
@@ -39,7 +41,7 @@ from services.recall.rules import (
     without,
 )
 from services.recall.screening import Screener
-from services.recall.store import Question, RecallRecord, RecallStore
+from services.recall.store import KnownScope, Question, RecallRecord, RecallStore
 
 _log = structlog.get_logger("recall")
 
@@ -59,9 +61,17 @@ class RecallService:
     """recall.request → limits → prepare → embed → nearest in scope → gate.screen → fenced reply"""
 
     def __init__(
-        self, store: RecallStore, gate: GateClient, lookups: Lookups, journal: Journal, settings: AdministeredSettings
+        self,
+        store: RecallStore,
+        gate: GateClient,
+        lookups: Lookups,
+        journal: Journal,
+        settings: AdministeredSettings,
+        *,
+        other_channels: OtherChannels,
     ) -> None:
         self._store = store
+        self._other_channels = other_channels
         self._gate = gate
         self._screener = Screener(gate)
         self._asking = Asking(lookups)
@@ -116,9 +126,9 @@ class RecallService:
         if not request.query.strip():
             return RecallReply.empty()
         known = await self._store.find_scope(scope)
-        if known is None:
+        if known is None and scope.kind != "channel-memory":
             return RecallReply.empty()
-        limits = await find_limits(self._settings, request, scope, known.owner)
+        limits = await find_limits(self._settings, request, scope, owner_of(scope, known))
         sought = await self._find(request, scope, limits)
         if not sought.items:
             return RecallReply.empty(sought.degraded)
@@ -133,7 +143,12 @@ class RecallService:
             return Sought(await self._store.find_newest(scope, request.tags, limits.items_max))
         question = await self._asking.prepare(request, scope, limits)
         is_degraded = question.is_blind and limits.mode != "lexical"
-        return Sought(await self._find_fitting(question), "embedder" if is_degraded else None)
+        found = await self._find_fitting(question)
+        if scope.kind == "channel-memory" and not question.is_blind and len(found) < limits.items_max:
+            places = limits.items_max - len(found)
+            elsewhere = await self._other_channels.find(request, question, limits, places)
+            found = fill_up(found, elsewhere)
+        return Sought(found, "embedder" if is_degraded else None)
 
     async def _find_fitting(self, question: Question) -> list[Found]:
         """What fits, chosen by `choosing`. Asks for more only where its first look may hide some, so mostly once."""
@@ -160,6 +175,12 @@ class RecallService:
                 events=events,
             )
         )
+
+
+def owner_of(scope: ScopeName, known: KnownScope | None) -> Owner:
+    """Whose settings hold: a channel has its own as well, also before anything was written to it."""
+    owner = known.owner if known else NOBODY
+    return replace(owner, channel=scope.key) if scope.kind == "channel-memory" else owner
 
 
 def _choose(found: Sequence[Found], question: Question) -> list[Found]:

@@ -17,8 +17,10 @@ from libs.common.embedding.serving import open_models
 from libs.common.gate_client import GateClient
 from libs.common.inbox import Inbox, content_hash
 from libs.common.language_model.answers import ModelAnswers
-from libs.common.language_model.metered import open_metered_model
+from libs.common.language_model.metered import MeteredModel, open_metered_model
 from libs.common.run import Program, Resources, Service
+from services.writer.channels.wiring import Channels
+from services.writer.channels.wiring import Parts as ChannelParts
 from services.writer.digesting import Digesting
 from services.writer.drafting import Drafting
 from services.writer.entries import receipt_of_write
@@ -42,17 +44,20 @@ async def build(resources: Resources[WriterSettings]) -> Service:
     gate = GateClient(resources.client, settings.writer_gate_timeout_seconds)
     administered = AdministeredSettings(resources.engine, settings.settings_cache_seconds)
     models = await open_models(resources.engine, settings, is_writing=True)
+    model = await open_metered_model(resources.engine, settings)
     service = WriterService(
         store=store,
         drafting=Drafting(
-            Digesting(parts, gate, administered), await _open_distiller(resources), settings.writer_model_tries_max
+            Digesting(parts, gate, administered), _build_distiller(resources, model), settings.writer_model_tries_max
         ),
         gate=gate,
         models=models,
         settings=administered,
         relay=relay,
     )
-    for consumption in _consumptions(service):
+    channel_parts = ChannelParts(relay, resources.engine, inbox, gate, models, administered, model)
+    channels = Channels(service, channel_parts, settings)
+    for consumption in _consumptions(service, channels):
         Consumer(
             consumption,
             inbox,
@@ -63,14 +68,15 @@ async def build(resources: Resources[WriterSettings]) -> Service:
     answering = Answering(resources.client)
     await answering.subscribe(EVIDENCE_PUT, "writer", _put_answerer(Putting(parts, administered)))
     await answering.subscribe(MEMORY_SAVE, "writer", _save_answerer(Saving(inbox, store, service)))
+    for subject, answerer in channels.answerers.items():
+        await answering.subscribe(subject, "writer", answerer)
     rescreening = Rescreening(StaleRows(resources.engine), gate, settings.writer_rescreen_seconds)
     tasks = [relay.run, Sweeping(parts, administered).run, rescreening.run, models.run]
     return Service(name="writer", tasks=tasks, stopping=[answering.stop])
 
 
-async def _open_distiller(resources: Resources[WriterSettings]) -> ModelDistiller | None:
+def _build_distiller(resources: Resources[WriterSettings], model: MeteredModel | None) -> ModelDistiller | None:
     """None where no model is set."""
-    model = await open_metered_model(resources.engine, resources.settings)
     return model and ModelDistiller(model, ModelAnswers(resources.engine), resources.settings.llm_tokens_max)
 
 
@@ -92,7 +98,7 @@ def _save_answerer(saving: Saving) -> Answerer[AnyWrite, SaveReply]:
     )
 
 
-def _consumptions(service: WriterService) -> tuple[Consumption[Any], ...]:
+def _consumptions(service: WriterService, channels: Channels) -> tuple[Consumption[Any], ...]:
     runs = Consumption(
         service="writer",
         subject=RUN_FINISHED,
@@ -106,11 +112,11 @@ def _consumptions(service: WriterService) -> tuple[Consumption[Any], ...]:
         subject=MEMORY_WRITE,
         message=AnyWrite,
         source=NOTES,
-        handle=service.write_told,
+        handle=channels.write_told,
         receipt=receipt_of_write,
         identify=content_hash,
     )
-    return runs, notes
+    return runs, notes, channels.consumption()
 
 
 PROGRAM = Program(name="writer", settings=WriterSettings, build=build)

@@ -6,7 +6,7 @@ answer, and one that came by `memory.write` before is the one that is answered w
 
 from datetime import UTC, datetime
 
-from lorebus.contracts.memory import AnyWrite, SaveRefusal, SaveReply
+from lorebus.contracts.memory import AnyWrite, SaveRefusal, SaveReply, WriteToChannel
 from lorebus.contracts.subjects import MEMORY_SAVE, MEMORY_WRITE
 
 from libs.common.database import outages_as_store_unavailable
@@ -14,9 +14,10 @@ from libs.common.errors import ClaimLost, EmbedderUnavailable, GateUnavailable, 
 from libs.common.inbox import Claim, Inbox, Leased, Outcome, Receipt, Settled, content_hash
 from libs.common.tombstones import FORGOTTEN
 from services.writer.entries import receipt_of_write, source_of_write
+from services.writer.rows import Kept
 from services.writer.rules import Source
 from services.writer.service import WriterService
-from services.writer.store import Kept, WriterStore
+from services.writer.store import WriterStore
 
 
 class Saving:
@@ -28,6 +29,8 @@ class Saving:
     async def save(self, message: AnyWrite, tenant: str) -> SaveReply:
         if message.tenant not in {None, tenant}:
             return refuse("invalid_request", "tenant: the payload names another tenant than its subject")
+        if isinstance(message, WriteToChannel):
+            return refuse("invalid_request", "kind: what is written to a channel goes to memory.write")
         receipt = _receipt(message, tenant)
         try:
             with outages_as_store_unavailable():

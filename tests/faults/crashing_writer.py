@@ -18,8 +18,9 @@ import services.writer.app
 from libs.common.bus.consume import Consumer
 from libs.common.inbox import Claim
 from libs.common.run import serve
+from services.writer.rows import Kept, NewLesson
 from services.writer.service import WriterService
-from services.writer.store import Kept, NewLesson, WriterStore
+from services.writer.store import WriterStore
 
 
 def crash() -> None:

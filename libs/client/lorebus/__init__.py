@@ -5,6 +5,7 @@ async with Lorebus() as memory:
     reply = await memory.recall("what fails here", repository="owner/name")
 """
 
+from lorebus.channels import ChatChannel
 from lorebus.client import Lorebus
 from lorebus.contracts.facts.fact import MemoryEvent
 from lorebus.contracts.memory import SaveReply
@@ -38,6 +39,7 @@ __all__ = [
     "AgentMemoryProvider",
     "AgentRun",
     "Caller",
+    "ChatChannel",
     "EventNotAcknowledged",
     "ExplainReply",
     "ExplainedLesson",

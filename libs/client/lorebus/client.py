@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Self, Unpack
 
 from lorebus.background import Background
+from lorebus.channels import ChatChannel
 from lorebus.connection import Connection, ConnectionOptions
 from lorebus.consolidating import ConsolidationFields, publish_consolidation
 from lorebus.contracts.envelope import DEFAULT_TENANT
@@ -147,6 +148,10 @@ class Lorebus:
             "deadline_ms": round(deadline_seconds * 1000),
         }
         return await ask_recall(self.connection, self.tenant, fields)
+
+    def channel(self, channel: str, *, org_id: str | None = None, team_id: str | None = None) -> ChatChannel:
+        """A chat channel: what it remembers, what is told it, what is set for it. Asks and sends nothing yet."""
+        return ChatChannel(self.connection, self.tenant, channel, org_id, team_id)
 
     async def search(
         self, query: str, *, repository: str, limit: int | None = None, deadline_seconds: float = DEADLINE_SECONDS

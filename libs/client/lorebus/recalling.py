@@ -45,7 +45,7 @@ async def ask_recall(connection: Connection, tenant: str, fields: Mapping[str, A
 
 def _asks_something(fields: Mapping[str, Any]) -> bool:
     """A blank query finds nothing, and nowhere has no memories (spec 5): neither is worth a question."""
-    return bool(str(fields["query"]).strip()) and any(fields[key] for key in SCOPE_KEYS.values())
+    return bool(str(fields["query"]).strip()) and any(fields.get(key) for key in SCOPE_KEYS.values())
 
 
 async def ask_search(

@@ -42,6 +42,7 @@ STREAMS = (
             *_with_tenants(subjects.MEMORY_DELETE),
             *_with_tenants(subjects.CONSOLIDATION_REQUESTED),
             *_with_tenants(subjects.EMBEDDING_CHANGED),
+            *_with_tenants(subjects.CHANNEL_AMBIENT),
         ],
         max_age=7 * _DAY_SECONDS,
         max_bytes=512 * _MIB,
@@ -103,7 +104,8 @@ CONSOLIDATOR = DurableConsumer(
     stream="CTL", name="consolidator", in_flight_max=8, subject=subjects.CONSOLIDATION_REQUESTED
 )
 REEMBEDDER = DurableConsumer(stream="CTL", name="reembedder", in_flight_max=4, subject=subjects.EMBEDDING_CHANGED)
-CONSUMERS = (WRITER, NOTES, FORGETTER, CONSOLIDATOR, REEMBEDDER)
+AMBIENT = DurableConsumer(stream="CTL", name="ambient", in_flight_max=8, subject=subjects.CHANNEL_AMBIENT)
+CONSUMERS = (WRITER, NOTES, FORGETTER, CONSOLIDATOR, REEMBEDDER, AMBIENT)
 
 
 async def provision_streams(client: Client, *, replicas: int, lease_seconds: float) -> None:

@@ -40,6 +40,8 @@ class FencedItem:
     """The failure type, or GENERAL."""
     is_low_confidence: bool = False
     is_unverified: bool = False
+    is_from_elsewhere: bool = False
+    """Another channel's, not that which asks."""
     variant_of: str = ""
     """The id of an item that says nearly the same."""
 
@@ -53,7 +55,11 @@ def render_block(items: Sequence[FencedItem]) -> str:
 
 
 def _render_bullet(item: FencedItem) -> str:
-    doubts = {"low confidence": item.is_low_confidence, "unverified source": item.is_unverified}
+    doubts = {
+        "low confidence": item.is_low_confidence,
+        "unverified source": item.is_unverified,
+        "from another channel": item.is_from_elsewhere,
+    }
     variant = [f"variant of {item.variant_of}"] if item.variant_of else []
     label = ", ".join([item.label, *(doubt for doubt, holds in doubts.items() if holds), *variant])
     return f"- [{neutralise(label)}] (lesson {neutralise(item.id)}) {neutralise(item.summary)}"

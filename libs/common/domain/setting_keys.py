@@ -123,20 +123,36 @@ LESSON_TRANSCRIPT_EVIDENCE = Key(
     "whether a lesson may rest on what the transcripts of its run say",
 )  # fmt: skip
 ORG_SIMILARITY_THRESHOLD = Key(
-    "memory.orgSimilarityThreshold", 0.7, _number(0, 1), _TEAM, "channel memory",
+    "memory.orgSimilarityThreshold", 0.7, _number(0, 1), _TEAM, "writer",
     "how alike another channel's note must be to be flagged across the organization",
 )  # fmt: skip
 CHANNEL_CONTEXT_ITEMS = Key(
-    "channel.memoryContextItems", 5, _whole(1, 50), LEVELS, "channel memory",
+    "channel.memoryContextItems", 5, _whole(1, 50), LEVELS, "recall",
     "how many notes a channel's turn is given",
 )  # fmt: skip
 CHANNEL_DEDUP_THRESHOLD = Key(
-    "channel.memoryDedupThreshold", 0.85, _number(0, 1), LEVELS, "channel memory",
+    "channel.memoryDedupThreshold", 0.85, _number(0, 1), LEVELS, "writer",
     "a fact at least this near to a note of the channel is not written again",
 )  # fmt: skip
 CHANNEL_INGEST_LIMIT = Key(
-    "channel.passiveIngestLimit", 50, _whole(1, 500), LEVELS, "channel memory",
+    "channel.passiveIngestLimit", 50, _whole(1, 500), LEVELS, "writer",
     "how many messages one pass of passive ingest reads",
+)  # fmt: skip
+CHANNEL_THRESHOLD = Key(
+    "channel.memoryThreshold", 0.65, _number(0, 1), LEVELS, "recall",
+    "how alike a channel's own note must be where the question does not say; other channels' must be at least 0.75",
+)  # fmt: skip
+CHANNEL_PRIVATE_BY_DEFAULT = Key(
+    "channel.privateByDefault", False, _SWITCH, _TEAM, "writer",
+    "whether a new channel of which its bot does not say it counts as private",
+)  # fmt: skip
+CHANNEL_MONTHLY_BUDGET_USD = Key(
+    "channel.monthlyBudgetUsd", 0.0, _number(0, 1_000_000), LEVELS, "writer, consolidator",
+    "what the model and embedding calls of each channel may cost a month (UTC); 0 is no cap",
+)  # fmt: skip
+CHANNEL_FLAG_COOLDOWN_HOURS = Key(
+    "channel.orgFlagCooldownHours", 20.0, _number(0, 24 * DAYS_MAX), LEVELS, "writer",
+    "how long after a look through the organization's notes none is taken for the channel again",
 )  # fmt: skip
 LESSON_RETRIEVAL_LIMIT = Key(
     "lessonRetrievalLimit", 5, _whole(1, 10), _PLATFORM, "recall",
@@ -202,6 +218,10 @@ KEYS: Mapping[str, Key[Any]] = {
         CHANNEL_CONTEXT_ITEMS,
         CHANNEL_DEDUP_THRESHOLD,
         CHANNEL_INGEST_LIMIT,
+        CHANNEL_THRESHOLD,
+        CHANNEL_PRIVATE_BY_DEFAULT,
+        CHANNEL_MONTHLY_BUDGET_USD,
+        CHANNEL_FLAG_COOLDOWN_HOURS,
         LESSON_RETRIEVAL_LIMIT,
         LESSON_RETRIEVAL_THRESHOLD,
         LESSON_RETRIEVAL_CALIBRATION,

@@ -1,5 +1,7 @@
 """The model as services use it: every call is counted against its tenant."""
 
+from decimal import Decimal
+
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from libs.common.errors import ModelRefused, ModelUnavailable
@@ -26,6 +28,10 @@ class MeteredModel:
     @property
     def name(self) -> str:
         return self._model.name
+
+    def estimate_usd(self, question: Question) -> Decimal | None:
+        """What the call may cost at most, roughly; None where no price is known."""
+        return self._model.estimate_usd(question)
 
     async def ask(self, tenant: str, question: Question) -> Completion:
         """Raises SpendingRefused, ModelRefused, ModelUnavailable or StoreUnavailable.

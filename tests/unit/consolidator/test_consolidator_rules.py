@@ -8,6 +8,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from libs.common.domain.calibration import cosine_of_likeness
 from libs.common.domain.lexical import Frequencies
 from libs.common.domain.memory import lowest_tier
 from libs.common.domain.setting_cascade import Address, Stored
@@ -28,7 +29,6 @@ from services.consolidator.rules import (
     choose_enabled,
     choose_terms,
     common_type,
-    cosine_of_setting,
     count,
     fingerprint,
     mean_confidence,
@@ -53,9 +53,9 @@ class TestLikeness:
 
     def test_0_is_two_background_texts_and_1_a_text_and_itself(self) -> None:
         mean = (0.6 + 0.6 + 0.36) / 3
-        assert cosine_of_setting(0, self.BACKGROUND) == pytest.approx(mean)
-        assert cosine_of_setting(1, self.BACKGROUND) == pytest.approx(1)
-        assert cosine_of_setting(0.5, self.BACKGROUND) == pytest.approx((1 + mean) / 2)
+        assert cosine_of_likeness(0, self.BACKGROUND) == pytest.approx(mean)
+        assert cosine_of_likeness(1, self.BACKGROUND) == pytest.approx(1)
+        assert cosine_of_likeness(0.5, self.BACKGROUND) == pytest.approx((1 + mean) / 2)
 
 
 class TestProvenance:

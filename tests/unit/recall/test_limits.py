@@ -20,7 +20,7 @@ def stored(**values: object) -> Stored:
 
 def limits(known: Stored, owner: Owner = NOBODY, **asked: Any) -> Limits:
     where = {} if {"channel", "project"} & asked.keys() else {"repository": "a/b"}
-    return choose_limits(RecallRequest(query="x", **where, **asked), known, owner, NOW)
+    return choose_limits(RecallRequest(**({"query": "x"} | where | asked)), known, owner, NOW)
 
 
 def aged(level: str, name: str, days: int) -> Stored:
@@ -63,3 +63,26 @@ def test_only_lessons_age(scope: str) -> None:
 @pytest.mark.parametrize(("asked", "tier_min"), [(None, 0), (0, 0), (2, 2)])
 def test_without_a_least_tier_every_tier_is_good_enough(asked: int | None, tier_min: int) -> None:
     assert limits(stored(), min_tier=asked).tier_min == tier_min
+
+
+class TestChannels:
+    OWNER = Owner(channel="acme/C1", team="payments", organization="acme")
+
+    def test_a_channel_has_bars_and_numbers_of_its_own(self) -> None:
+        assert limits(stored(), channel="C1") == Limits(items_max=5, similarity_min=0.65, created_after=EVER)
+        assert limits(stored(), channel="C1", query="*").items_max == 15
+        assert limits(stored(), channel="C1", limit=70).items_max == 50
+
+    @pytest.mark.parametrize(
+        ("level", "name"), [("channel", "acme/C1"), ("team", "payments"), ("organization", "acme")]
+    )
+    def test_what_is_set_for_the_channel_or_its_owners_holds(self, level: str, name: str) -> None:
+        known = read_stored(
+            [
+                (Address("channel.memoryThreshold", level, name), 0.8),
+                (Address("channel.memoryContextItems", level, name), 20),
+            ]
+        )
+        found = limits(known, self.OWNER, channel="C1", org_id="acme")
+        assert (found.similarity_min, found.items_max) == (0.8, 20)
+        assert limits(known, NOBODY, channel="C1").similarity_min == 0.65

@@ -1,6 +1,13 @@
 """Every fact that is published today (contract 2.7)."""
 
 from lorebus.contracts.facts.api import SessionClosed, SessionOpened
+from lorebus.contracts.facts.channels import (
+    ChannelAmbient,
+    ChannelFlagged,
+    ChannelIngested,
+    ChannelWriteRefused,
+    ChannelWritten,
+)
 from lorebus.contracts.facts.consolidator import (
     ChannelConsolidated,
     ConsolidationDispatched,
@@ -72,6 +79,11 @@ EVENTS: dict[str, type[MemoryEvent]] = {
         PatternsRejected,
         EntryWritten,
         EntryRefused,
+        ChannelWritten,
+        ChannelWriteRefused,
+        ChannelIngested,
+        ChannelAmbient,
+        ChannelFlagged,
         SessionOpened,
         SessionClosed,
         EventConflict,

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, StringConstraints, model_validator
 
+from lorebus.contracts.channels import ChannelId, ChannelMessage, OrganizationId, TeamId, channel_key
 from lorebus.contracts.envelope import Envelope, Identifier, Message, Repository, Text
 from lorebus.contracts.objects import JsonObject
 from lorebus.contracts.runs import Readable
@@ -58,8 +59,8 @@ class AnyWrite(Envelope):
         if cls is not AnyWrite or not isinstance(value, Mapping):
             return handler(value)
         fields = cast("Mapping[str, Any]", value)
-        kind = WriteEntry if fields.get("kind") == "entry" else WriteMemory
-        return cast("Self", kind.model_validate(fields))
+        kinds = {"entry": WriteEntry, "channel_turn": WriteChannelTurn, "channel_messages": WriteChannelMessages}
+        return cast("Self", kinds.get(str(fields.get("kind")), WriteMemory).model_validate(fields))
 
 
 class WriteEntry(AnyWrite):
@@ -90,6 +91,38 @@ class WriteMemory(AnyWrite):
     metadata: dict[str, Any] = Field(default_factory=dict)
     supersede: bool = True
     """False keeps older twins active: for imports and evaluations."""
+
+
+class WriteToChannel(AnyWrite):
+    """What a channel's memory is made of."""
+
+    schema_: Literal["memory.write"] = Field(default="memory.write", alias="schema")
+    channel: ChannelId
+    org_id: OrganizationId | None = None
+    team_id: TeamId | None = None
+    """Whose it is, and `is_private`: both count when the channel becomes known, and never again."""
+    is_private: bool | None = None
+
+    @property
+    def key(self) -> str:
+        return channel_key(self.org_id, self.channel)
+
+
+class WriteChannelTurn(WriteToChannel):
+    """What somebody asked the channel's assistant, and what it answered."""
+
+    kind: Literal["channel_turn"] = "channel_turn"
+    user_id: Identifier
+    """Whose words these are: an erasure of this person finds the memory."""
+    text: Text
+    reply: Text
+
+
+class WriteChannelMessages(WriteToChannel):
+    """A page of what people said among themselves. Read only where the channel has opted in."""
+
+    kind: Literal["channel_messages"] = "channel_messages"
+    messages: list[ChannelMessage] = Field(max_length=500)
 
 
 class SaveReply(Message):

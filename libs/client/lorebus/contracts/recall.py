@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from lorebus.contracts.channels import ChannelId, channel_key
 from lorebus.contracts.envelope import Message, Repository, Text
 
 Scope = Literal["swe-lessons", "channel-memory", "agent-memory"]
@@ -24,12 +25,13 @@ class RecallRequest(Message):
 
     scope: Scope | None = None
     repository: Repository | None = None
-    channel: Text | None = None
+    channel: ChannelId | None = None
+    """Within `org_id`: the same id of another organization is another channel."""
     project: Text | None = None
     query: Text
-    """For a project `*` lists its entries, the newest first."""
+    """For a project or a channel `*` lists what it has, the newest first."""
     limit: int | None = None
-    """Clamped to 1-10, for a project to 1-100. None: the setting, for a project 10."""
+    """Clamped to 1-10, for a channel to 1-50, a project 1-100. None: the setting; a project 10, a channel's list 15."""
     tags: list[Text] = Field(default_factory=list[str])
     """Of a project only entries with any of these; none: all."""
     similarity_min: float | None = Field(default=None, ge=0, le=1)
@@ -60,6 +62,8 @@ class RecallRequest(Message):
 
     @property
     def scope_key(self) -> str:
+        if self.channel:
+            return channel_key(self.org_id, self.channel)
         return str(getattr(self, SCOPE_KEYS[self.scope_kind]))
 
 
