@@ -16,6 +16,7 @@ from libs.common.vectors import MEMORY, insert_vectors
 
 PATTERN_SET = "as-written"
 RATIONALE = "It was so."
+IDS_AT_ONCE_MAX = 5_000
 
 
 async def store_rows(
@@ -34,7 +35,8 @@ async def store_rows(
         )
         await connection.execute(sa.insert(memory_items), items)
         await insert_vectors(connection, MEMORY, [(id_, model.id, row) for id_, row in zip(ids, vectors, strict=True)])
-        await activate(connection, scope_id, ids)
+        for start in range(0, len(ids), IDS_AT_ONCE_MAX):
+            await activate(connection, scope_id, ids[start : start + IDS_AT_ONCE_MAX])
     return ids
 
 

@@ -104,6 +104,7 @@ async def running(programs: Sequence[AnyProgram], settings: CommonSettings) -> A
             await stack.enter_async_context(_run_program(program, settings, health, failed))
         # What is there now stays: looking through it again at every collection would cost recall tens of milliseconds.
         gc.freeze()
+        stack.callback(gc.unfreeze)
         health.mark_ready()
         _log.info("run.ready", services=[program.name for program in programs], seconds=round(health.start_seconds, 2))
         yield failed

@@ -1,6 +1,7 @@
 """Starting, stopping and giving up: what a process of services promises its operator."""
 
 import asyncio
+import gc
 import urllib.error
 import urllib.request
 
@@ -76,3 +77,9 @@ async def test_health_answers_over_http(other_bus: CommonSettings, free_port: in
                 assert answer.status == 200
     with pytest.raises(urllib.error.URLError):
         await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{free_port}/healthz")
+
+
+async def test_what_has_stopped_can_be_collected_again(other_bus: CommonSettings) -> None:
+    async with running([GATE], other_bus):
+        assert gc.get_freeze_count(), "not looked through while it runs"
+    assert not gc.get_freeze_count()
