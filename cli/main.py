@@ -26,7 +26,7 @@ COMMANDS = {
     "migrate": "Bring the database and the bus to this version.",
     "serve": "Run services in this process.",
     "bench": "Measure this machine.",
-    "eval": "Judge the gate on labelled texts.",
+    "eval": "Judge the gate, or recall, on labelled data.",
 }
 """Name: its line in `lorebus --help`. The module is `cli.commands.<name>`, the value in it `app`."""
 
