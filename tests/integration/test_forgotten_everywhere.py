@@ -15,9 +15,10 @@ from uuid import UUID, uuid4
 import nats
 import pytest
 import sqlalchemy as sa
+from channel_talk import REPLY, change, id_of, open_channel, tell_messages, tell_turn
 from conftest import LEASE_SECONDS, LOG_FILE, Installation, ci_run, dump_database, run_services
 from forgettable import active_ids, forget, ids_of, save
-from lorebus.contracts.subjects import RUN_FINISHED
+from lorebus.contracts.subjects import MEMORY_WRITE, RUN_FINISHED
 from nats.aio.client import Client
 
 from libs.common.bus.streams import STREAMS
@@ -133,13 +134,49 @@ async def test_a_marker_that_came_in_every_way_is_found_nowhere_once_it_is_forgo
     await forget(memory, event_ids=[dead_id, orphan_id])
     await cleared(memory)
 
+    await nothing_is_left(memory, client, open_folder, marker)
+    await nothing_is_recalled(memory, repository, marker, memories)
+
+
+async def test_what_a_person_said_in_a_channel_is_found_nowhere_once_the_person_is_forgotten(
+    memory: Installation, client: Client, open_folder: Path
+) -> None:
+    marker, person = f"zanzi{uuid4().hex[:12]}", f"U{uuid4().hex}"
+    channel = open_channel(memory)
+    await change(channel, passive_ingest_enabled=True)
+    turn = await tell_turn(memory, channel, user_id=person, reply=f"{REPLY} Ask {marker} about it.")
+    said = {"ts": "1", "user_id": person, "text": f"We decided to freeze deploys of {marker} on Fridays."}
+    page = await tell_messages(memory, channel, [said])
+    await channel.edit(id_of(turn), actor="admin", summary=f"The rollback of {marker} takes about four minutes.")
+    assert (await dump_database(memory.engine)).count(marker) >= 3
+    told = await forget(memory, person=person)
+    assert set(ids_of(told, "deleted")) == {id_of(turn), id_of(page)}
+    await cleared(memory)
+    await nothing_is_left(memory, client, open_folder, marker)
+
+
+async def test_what_an_agent_saved_in_a_project_is_found_nowhere_once_it_is_forgotten(
+    memory: Installation, client: Client, open_folder: Path
+) -> None:
+    marker = f"zanzi{uuid4().hex[:12]}"
+    entry = {"schema": "memory.write", "kind": "entry", "event_id": uuid4().hex, "project": uuid4().hex}
+    said = entry | {"content": f"The {marker} needs a flag.", "tags": [marker], "metadata": {"seen": marker}}
+    await client.jetstream().publish(MEMORY_WRITE, json.dumps(said).encode())
+    event = await memory.end_of(entry["event_id"])
+    assert (await dump_database(memory.engine)).count(marker) >= 3
+    await forget(memory, ids=list(event.item_ids))
+    await cleared(memory)
+    await nothing_is_left(memory, client, open_folder, marker)
+
+
+async def nothing_is_left(memory: Installation, client: Client, folder: Path, marker: str) -> None:
+    """In tables, the streams, their files, and the log."""
     after = await dump_database(memory.engine)
     assert marker not in after
-    assert marker.encode().hex() not in after
+    assert marker.encode().hex() not in after, "dead letters and evidence are bytes"
     assert marker.encode() not in await held_by_streams(client)
-    assert marker.encode() not in stored_bytes(open_folder)
-    assert marker not in (open_folder / LOG_FILE).read_text()
-    await nothing_is_recalled(memory, repository, marker, memories)
+    assert marker.encode() not in stored_bytes(folder)
+    assert marker not in (folder / LOG_FILE).read_text()
 
 
 async def nothing_is_recalled(memory: Installation, repository: str, marker: str, ids: list[UUID]) -> None:
