@@ -2,13 +2,17 @@
 
 Expressions run on RE2, so the time of a scan grows with the text and never with how clever the text is.
 The price: no look-around and no back-references; the compiler says so in words a pattern author understands.
+
+A file may name word classes once, as `[words]`, and its expressions use them as `{name}`: an idea is then written as
+what stands near what, and a word that is added to a class counts in every pattern of it. What is stored and scanned is
+the whole expression, so a set means the same without its file.
 """
 
 import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import resources
@@ -32,6 +36,9 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}\Z")
 
 # A control character, a code point, several blanks, a flag within the source, or a letter beyond ASCII.
 _LAYOUT = re.compile(r"\\[nrtvfxpP0-7]|[\x00-\x1f]|  |(?: |\\s)\{(?!0?,|1,|1\})|\(\?[A-Za-z]*m|(?![\x00-\x7f])[^\W\d_]")
+
+# Not a repeat, which holds digits, not `\{`, which is a literal brace, and not the name of a property as in `\pN`.
+_WORD = re.compile(r"(?<!\\)(?<!\\[pP])\{(?P<name>[a-z][a-z_]*)\}")
 
 # google-re2 ships no types; Regex below names the part that is used.
 _re2 = cast(Any, re2)
@@ -182,12 +189,13 @@ def load_builtin_patterns() -> tuple[Pattern, ...]:
 
 
 def parse_patterns(toml_text: str) -> tuple[Pattern, ...]:
-    """The `[[pattern]]` tables of a file. Raises PatternRejected."""
+    """The `[[pattern]]` tables of a file, with its `[words]` put in their places. Raises PatternRejected."""
     try:
         document = tomllib.loads(toml_text)
     except tomllib.TOMLDecodeError as error:
         raise PatternRejected(f"this is not TOML: {error}") from error
-    patterns = tuple(_build_pattern(row) for row in _rows(document))
+    words = _read_words(document)
+    patterns = tuple(_build_pattern(row, words) for row in _rows(document))
     labels = [pattern.label for pattern in patterns]
     repeated = sorted({label for label in labels if labels.count(label) > 1})
     if repeated:
@@ -198,18 +206,38 @@ def parse_patterns(toml_text: str) -> tuple[Pattern, ...]:
 def _rows(document: dict[str, object]) -> list[dict[str, object]]:
     rows = document.get("pattern", [])
     is_list_of_tables = isinstance(rows, list) and all(isinstance(row, dict) for row in cast(list[object], rows))
-    if set(document) - {"pattern"} or not is_list_of_tables:
-        raise PatternRejected("patterns are written as [[pattern]] tables, with nothing beside them")
+    if set(document) - {"pattern", "words"} or not is_list_of_tables:
+        raise PatternRejected("patterns are written as [[pattern]] tables, with nothing beside them but [words]")
     return cast(list[dict[str, object]], rows)
 
 
-def _build_pattern(row: dict[str, object]) -> Pattern:
+def _read_words(document: dict[str, object]) -> dict[str, str]:
+    """Each class as an expression of its own; it may use the classes above it."""
+    table = document.get("words", {})
+    if not isinstance(table, dict):
+        raise PatternRejected("[words] is a table of names and expressions")
+    words: dict[str, str] = {}
+    for name, source in cast(dict[str, object], table).items():
+        if not isinstance(source, str) or not source or not _WORD.fullmatch(f"{{{name}}}"):
+            raise PatternRejected(f"[words] {name}: a name of small letters and '_', and an expression")
+        words[name] = f"(?:{_put_words(source, words, f'[words] {name}')})"
+    return words
+
+
+def _put_words(source: str, words: Mapping[str, str], place: str) -> str:
+    unknown = sorted({name for name in _WORD.findall(source) if name not in words})
+    if unknown:
+        raise PatternRejected(f"{place}: unknown words {unknown}; a literal brace is written \\{{")
+    return _WORD.sub(lambda word: words[word["name"]], source)
+
+
+def _build_pattern(row: dict[str, object], words: Mapping[str, str]) -> Pattern:
     unknown = sorted(set(row) - {"label", "source", "flags", "severity", "must_match", "must_not_match"})
     if unknown:
         raise PatternRejected(f"{row.get('label', '?')}: unknown fields {unknown}")
     return Pattern(
         label=_text(row, "label"),
-        source=_text(row, "source"),
+        source=_put_words(_text(row, "source"), words, str(row.get("label", "?"))),
         flags=_text(row, "flags"),
         must_match=_texts(row, "must_match"),
         must_not_match=_texts(row, "must_not_match"),

@@ -19,6 +19,11 @@ ROW = '[[pattern]]\nlabel = "a.b"\nsource = "x"\n'
         (ROW + "must_match = [1]\n", "a.b: must_match is a list of texts"),
         (ROW + "flags = 1\n", "a.b: flags is a text"),
         (ROW + 'severity = "shout"\n', "a.b: severity is block or watch"),
+        ("words = 1\n" + ROW, "[words] is a table"),
+        ('[words]\nTwo-Parts = "x"\n' + ROW, "[words] Two-Parts: a name of small letters"),
+        ("[words]\nverb = 1\n" + ROW, "[words] verb: a name of small letters and '_', and an expression"),
+        ('[words]\nverb = "{noun} x"\nnoun = "y"\n' + ROW, "[words] verb: unknown words ['noun']"),
+        ('[[pattern]]\nlabel = "a.b"\nsource = "{verb} x"\n', "a.b: unknown words ['verb']"),
     ],
 )
 def test_what_is_no_pattern_is_rejected_with_its_reason(text: str, reason: str) -> None:
@@ -46,3 +51,16 @@ def test_examples_are_bounded(examples: tuple[str, ...]) -> None:
 
 def test_the_family_is_what_stands_before_the_first_dot() -> None:
     assert (Pattern("a.b.c", "x").family, Pattern("plain", "x").family) == ("a", "plain")
+
+
+def test_word_classes_are_put_in_their_places() -> None:
+    text = """
+    [words]
+    verb = "skip|drop"
+    order = "always {verb}"
+    [[pattern]]
+    label = "a.b"
+    source = '\\b{order} it{1,2} \\{verb\\} \\p{verb}'
+    """
+    [pattern] = parse_patterns(text)
+    assert pattern.source == r"\b(?:always (?:skip|drop)) it{1,2} \{verb\} \p{verb}"
