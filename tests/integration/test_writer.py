@@ -1,6 +1,7 @@
 """From run.finished to a stored lesson, on the real bus and database."""
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -395,6 +396,9 @@ async def _held_by(installation: Installation, name: str) -> str:
     client = await nats.connect(installation.settings.nats_url)
     stream = client.jetstream()
     state = (await stream.stream_info(name)).state
-    messages = [await stream.get_msg(name, seq, direct=True) for seq in range(state.first_seq, state.last_seq + 1)]
+    held: list[bytes] = []
+    for sequence in range(state.first_seq, state.last_seq + 1):
+        with suppress(nats.js.errors.NotFoundError):  # forgotten
+            held.append((await stream.get_msg(name, sequence, direct=True)).data or b"")
     await client.close()
-    return "\n".join((message.data or b"").decode() for message in messages)
+    return b"\n".join(held).decode()
