@@ -9,7 +9,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,7 +20,8 @@ import sqlalchemy as sa
 from conftest import ci_run
 from lorebus import Lorebus, Published
 
-from libs.common.database import create_engine
+from libs.common.database import create_engine, outages_as_store_unavailable
+from libs.common.errors import StoreUnavailable
 from libs.common.schema import inbox, memory_items, outbox
 
 KILLS = 20
@@ -123,9 +124,11 @@ async def wait_until_terminal(engine: Any, event_ids: set[str]) -> list[dict[str
     waiting = sa.select(sa.func.count()).select_from(outbox)
     async with asyncio.timeout(120):
         while True:
-            async with engine.connect() as connection:
-                rows = [dict(row) for row in (await connection.execute(query)).mappings()]
-                told = await connection.scalar(waiting) == 0
+            rows, told = [], False
+            with suppress(StoreUnavailable), outages_as_store_unavailable():  # it may just have been killed
+                async with engine.connect() as connection:
+                    rows = [dict(row) for row in (await connection.execute(query)).mappings()]
+                    told = await connection.scalar(waiting) == 0
             if told and len(rows) == len(event_ids) and all(row["terminal_at"] for row in rows):
                 return rows
             await asyncio.sleep(0.1)
