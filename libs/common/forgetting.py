@@ -98,7 +98,7 @@ async def forget_items(connection: AsyncConnection, tenant: str, targets: Target
     if gone:
         await _rearrange(connection, rows, plan)
         await _delete_words(connection, gone)
-        await _delete_verdicts(connection, tenant, {row.text_sha256 for row in gone})
+        await delete_unused_verdicts(connection, tenant, {row.text_sha256 for row in gone})
         await _delete_edits(connection, tenant, plan.deleted)
     stopped = await delete_copies(connection, tenant, events)
     await insert_events(connection, [_skipped(tenant, event) for event in stopped if event.repository])
@@ -178,7 +178,7 @@ async def _delete_words(connection: AsyncConnection, gone: Sequence[_Row]) -> No
         await delete_unused_words(connection, scope_id, words)
 
 
-async def _delete_verdicts(connection: AsyncConnection, tenant: str, hashes: Collection[str]) -> None:
+async def delete_unused_verdicts(connection: AsyncConnection, tenant: str, hashes: Collection[str]) -> None:
     """Which texts were cleared, unless another memory says the same."""
     verdicts, items = gate_verdicts.c, memory_items.c
     is_used = sa.exists().where(items.tenant == verdicts.tenant, items.text_sha256 == verdicts.text_sha256)

@@ -23,7 +23,7 @@ from libs.common.domain.memory import screened_text, text_hash
 from libs.common.domain.setting_cascade import Owner
 from libs.common.embedding.serving import Models, TextVectors, hold_serving
 from libs.common.errors import EmbedderUnavailable, GateUnavailable, SpendingRefused, StoreUnavailable
-from libs.common.forgetting import MEMORY_EDIT
+from libs.common.forgetting import MEMORY_EDIT, delete_unused_verdicts
 from libs.common.gate_client import GateClient, Screening
 from libs.common.schema import audit, gate_findings, gate_verdicts, memory_items, memory_vectors, scopes
 from libs.common.tombstones import Work, find_buried
@@ -37,7 +37,7 @@ _ORIGIN = Origin(kind="channel.edit", run_id=None, writer="administrator")
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A memory before or after: `scope_id` and `terms` stay its own."""
+    """A memory before or after: its scope stays its own."""
 
     id: UUID
     scope_id: int
@@ -168,15 +168,7 @@ async def _replace(
     await insert_vectors(connection, MEMORY, [(after.id, model_id, row) for model_id, row in rows.items()])
     await activate(connection, after.scope_id, [after.id])
     await delete_unused_words(connection, after.scope_id, was.terms)
-    await _delete_verdict(connection, tenant, was.text_sha256)
-
-
-async def _delete_verdict(connection: AsyncConnection, tenant: str, sha256: str) -> None:
-    """Of the old words, unless another memory has them."""
-    verdicts, items = gate_verdicts.c, memory_items.c
-    is_used = sa.exists().where(items.tenant == tenant, items.text_sha256 == sha256)
-    old = sa.delete(gate_verdicts).where(verdicts.tenant == tenant, verdicts.text_sha256 == sha256, ~is_used)
-    await connection.execute(old)
+    await delete_unused_verdicts(connection, tenant, [was.text_sha256])
 
 
 def _audit_entry(tenant: str, question: EditMemory, before: Edited, after: Edited) -> dict[str, Any]:

@@ -40,7 +40,6 @@ class Parts:
     """What the writer has anyhow. `model` None: none is set."""
 
     relay: Relay
-
     engine: AsyncEngine
     inbox: Inbox
     gate: GateClient
