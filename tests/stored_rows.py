@@ -11,12 +11,12 @@ from libs.common.active_items import activate
 from libs.common.domain.lexical import tokenize
 from libs.common.domain.memory import screened_text, text_hash
 from libs.common.embedding.models import ServingModel
+from libs.common.forgetting import IDS_AT_ONCE_MAX
 from libs.common.schema import gate_verdicts, memory_items, scopes
 from libs.common.vectors import MEMORY, insert_vectors
 
 PATTERN_SET = "as-written"
 RATIONALE = "It was so."
-IDS_AT_ONCE_MAX = 5_000
 
 
 async def store_rows(
